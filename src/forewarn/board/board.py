@@ -1,0 +1,170 @@
+"""The board: one panel per scope, and the guests that may read it.
+
+The plane posts and seats; the listener reads. Both sides work without a lock: what a reader follows is replaced
+in single assignments. Wake-ups are handed to the listener's own thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from ipaddress import ip_address
+from typing import TypeVar
+
+from forewarn.board.pages import Page, PageMaker
+from forewarn.core.document import Document
+from forewarn.core.fleet import Vm
+
+K = TypeVar("K")
+Wake = Callable[[], None]
+
+
+class Panel:
+    """What one scope's guests are shown."""
+
+    __slots__ = ("is_on", "page", "polled_at", "scope", "waiters")
+
+    def __init__(self, scope: str, page: Page, *, is_on: bool) -> None:
+        self.scope = scope
+        self.page = page
+        self.is_on = is_on
+        self.polled_at = 0.0  # when it was last read, in monotonic seconds
+        self.waiters: set[Wake] = set()
+
+
+class Guest:
+    """A VM that may call, and what is counted about its calls."""
+
+    __slots__ = ("connections", "is_gone", "next_free_at", "panel", "polled_at", "vm")
+
+    def __init__(self, vm: Vm, panel: Panel) -> None:
+        self.vm = vm
+        self.panel = panel
+        self.is_gone = False
+        self.connections = 0
+        self.next_free_at = 0.0  # the rate limiter's one number, in monotonic seconds
+        self.polled_at = 0.0
+
+
+class Board:
+    """Panels by scope, guests by every way in which they are recognised."""
+
+    def __init__(self) -> None:
+        self._make = PageMaker()
+        self.panels: dict[str, Panel] = {}
+        self.guests: dict[str, Guest] = {}
+        self._by_address: dict[str, Guest] = {}
+        self._by_port: dict[int, Guest] = {}
+        self._by_interface: dict[str, Guest] = {}
+        self.on_change: Callable[[Panel], None] = wake_waiters
+        self.on_seats: Callable[[], None] = lambda: None
+
+    # The plane's side.
+
+    def post(self, document: Document, *, is_on: bool) -> None:
+        """Show a document from now on."""
+        page = self._make.page(document)
+        panel = self.panels.get(document.scope)
+        if panel is None:
+            self.panels[document.scope] = Panel(document.scope, page, is_on=is_on)
+            return
+        changed = page is not panel.page
+        panel.page = page
+        panel.is_on = is_on
+        if changed:
+            self.on_change(panel)
+
+    def remove(self, scope: str) -> None:
+        """Take a scope's panel down."""
+        if panel := self.panels.pop(scope, None):
+            self.on_change(panel)
+
+    def seat(self, vms: Iterable[Vm]) -> None:
+        """Recognise these VMs from now on, as they are now; a deleted one no more."""
+        listeners_change = False
+        for vm in vms:
+            before = self.guests.get(vm.name)
+            if before is not None and _ways_in(before.vm) == _ways_in(vm) and not vm.is_gone:
+                before.vm = vm
+                continue
+            listeners_change |= _needs_listener(vm) or (before is not None and _needs_listener(before.vm))
+            if before is not None:
+                self._unseat(before)
+            if not vm.is_gone:
+                self._seat(Guest(vm, self.panels[vm.scope]))
+        if listeners_change:
+            self.on_seats()
+
+    def _seat(self, guest: Guest) -> None:
+        vm = guest.vm
+        self.guests[vm.name] = guest
+        if vm.interface is not None:  # addresses behind an interface of its own need not be unique
+            self._by_interface[vm.interface] = guest
+        else:
+            self._by_address.update(dict.fromkeys(map(canonical, vm.addresses), guest))
+        if vm.port is not None:
+            self._by_port[vm.port] = guest
+
+    def _unseat(self, guest: Guest) -> None:
+        guest.is_gone = True
+        self.guests.pop(guest.vm.name, None)
+        for address in map(canonical, guest.vm.addresses):
+            _forget(self._by_address, address, guest)
+        if guest.vm.port is not None:
+            _forget(self._by_port, guest.vm.port, guest)
+        if guest.vm.interface is not None:
+            _forget(self._by_interface, guest.vm.interface, guest)
+
+    def polls_since(self, moment: float) -> dict[str, float]:
+        """When each panel that was read after `moment` was last read, both in monotonic seconds."""
+        return {panel.scope: panel.polled_at for panel in list(self.panels.values()) if panel.polled_at > moment}
+
+    # The listener's side.
+
+    def guest_at(self, address: str) -> Guest | None:
+        """The guest that calls from this address."""
+        return self._by_address.get(address) or self._by_address.get(canonical(address))
+
+    def guest_behind(self, interface: str) -> Guest | None:
+        """The guest whose packets come in on this interface."""
+        return self._by_interface.get(interface)
+
+    def guest_on_port(self, port: int) -> Guest | None:
+        """The guest that has this port to itself."""
+        return self._by_port.get(port)
+
+    @property
+    def ports(self) -> list[int]:
+        """The ports that belong to one guest each."""
+        return list(self._by_port)
+
+    @property
+    def interfaces(self) -> list[str]:
+        """The interfaces that belong to one guest each."""
+        return list(self._by_interface)
+
+
+def _forget(index: dict[K, Guest], key: K, guest: Guest) -> None:
+    if index.get(key) is guest:
+        del index[key]
+
+
+def wake_waiters(panel: Panel) -> None:
+    """Tell everyone who waits for a change of the panel."""
+    waiters, panel.waiters = panel.waiters, set()
+    for wake in waiters:
+        wake()
+
+
+def _needs_listener(vm: Vm) -> bool:
+    return vm.port is not None or vm.interface is not None
+
+
+def _ways_in(vm: Vm) -> tuple[object, ...]:
+    return vm.addresses, vm.port, vm.interface, vm.scope
+
+
+def canonical(address: str) -> str:
+    """An address as it is compared: an IPv4 one inside IPv6 is itself."""
+    parsed = ip_address(address.partition("%")[0])
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return str(mapped or parsed)

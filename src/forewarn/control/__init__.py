@@ -1,0 +1,1 @@
+"""The plane: carries out requests, ticks, and publishes to the board."""

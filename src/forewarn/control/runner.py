@@ -1,0 +1,159 @@
+"""The plane's own thread: requests one after the other, and a tick whenever something is due.
+
+Everything that touches the plane runs here. A request is answered when it is committed and what it made due has
+been decided.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, NamedTuple, ParamSpec, TypeVar
+
+import structlog
+
+from forewarn.control.plane import ControlPlane
+from forewarn.control.timekeeper import Timekeeper
+
+log = structlog.get_logger()
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_LONGEST_SLEEP_SECONDS = 5.0  # a step of the wall clock is noticed within this
+_PLAY_STEP_SECONDS = 0.05
+_RETRY_SECONDS = 1.0
+_FLUSH_SECONDS = 60.0
+_MOST_JOBS = 256  # before the next tick
+
+
+class _Job(NamedTuple):
+    act: Callable[[], Any]
+    future: Future[Any]
+
+
+class Runner:
+    """Runs a plane on a thread of its own."""
+
+    def __init__(self, plane: ControlPlane, timekeeper: Timekeeper | None = None) -> None:
+        self._plane = plane
+        self._timekeeper = timekeeper
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="plane", daemon=True)
+        self._is_stopping = False
+        self._flushed_at = time.monotonic()
+        self.problem: str | None = None  # why the last tick failed; None: it did not
+
+    def start(self) -> None:
+        """Begin to tick."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Finish what was asked, write down what is only in memory, and end."""
+        self._is_stopping = True
+        self._jobs.put(None)
+        self._thread.join()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def submit(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        """Let the plane's thread do it."""
+        future: Future[R] = Future()
+        if self._is_stopping:
+            future.set_exception(RuntimeError("the service is stopping"))
+        else:
+            self._jobs.put(_Job(lambda: act(*args, **kwargs), future))
+        return future
+
+    async def call(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Let the plane's thread do it, and wait for the result without blocking the loop."""
+        return await asyncio.wrap_future(self.submit(act, *args, **kwargs))
+
+    def _run(self) -> None:
+        self._tick()
+        while not self._is_stopping:
+            done = self._do_jobs(self._wait_for_jobs())
+            self._tick()
+            for future, result, problem in done:
+                if problem is not None:
+                    future.set_exception(problem)
+                else:
+                    future.set_result(result)
+            self._flush_now_and_then()
+        self._do_last()
+
+    def _wait_for_jobs(self) -> list[_Job]:
+        jobs: list[_Job] = []
+        try:
+            first = self._jobs.get(timeout=self._sleep_seconds())
+            while first is not None:
+                jobs.append(first)
+                if len(jobs) >= _MOST_JOBS:
+                    break
+                first = self._jobs.get_nowait()
+        except queue.Empty:
+            pass
+        return jobs
+
+    def _do_jobs(self, jobs: list[_Job]) -> list[tuple[Future[Any], Any, BaseException | None]]:
+        done: list[tuple[Future[Any], Any, BaseException | None]] = []
+        for act, future in jobs:
+            if future.set_running_or_notify_cancel():
+                try:
+                    done.append((future, act(), None))
+                except BaseException as problem:  # noqa: BLE001 - it belongs to whoever asked
+                    done.append((future, None, problem))
+        return done
+
+    def _sleep_seconds(self) -> float:
+        if self.problem is not None:
+            return _RETRY_SECONDS
+        if self._timekeeper is not None:
+            return _PLAY_STEP_SECONDS if self._timekeeper.rate else _LONGEST_SLEEP_SECONDS
+        wake = self._plane.next_wake()
+        if wake is None:
+            return _LONGEST_SLEEP_SECONDS
+        return min(max((wake - self._plane.clock.now()).total_seconds(), 0.0), _LONGEST_SLEEP_SECONDS)
+
+    def _tick(self) -> None:
+        """Tick; what goes wrong is told, and tried again."""
+        try:
+            if self._timekeeper is not None:
+                self._timekeeper.keep_up()
+            self._plane.tick()
+        except Exception as problem:
+            if self.problem is None:
+                log.exception("tick failed")
+            self.problem = str(problem)
+        else:
+            if self.problem is not None:
+                log.info("tick recovered")
+            self.problem = None
+
+    def _flush_now_and_then(self) -> None:
+        if time.monotonic() - self._flushed_at >= _FLUSH_SECONDS:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._flushed_at = time.monotonic()
+        try:
+            self._plane.flush()
+        except Exception as problem:  # noqa: BLE001 - the store may be away; the next flush writes it all
+            log.warning("polls not written", problem=str(problem))
+
+    def _do_last(self) -> None:
+        while True:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is not None:
+                job.future.set_exception(RuntimeError("the service is stopping"))
+        self._flush()

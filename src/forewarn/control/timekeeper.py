@@ -1,0 +1,71 @@
+"""Moving the virtual clock.
+
+`advance` returns only when everything due up to the new instant has been carried out, so a test never sleeps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from forewarn.clock import VirtualClock
+from forewarn.control.plane import ControlPlane
+
+
+class Timekeeper:
+    """Moves a virtual clock and ticks the plane at every instant at which something is due."""
+
+    def __init__(
+        self, plane: ControlPlane, clock: VirtualClock, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._plane = plane
+        self._clock = clock
+        self._monotonic = monotonic
+        self.rate = 0.0  # virtual seconds per real one; 0: the clock stands still
+        self._real_anchor = 0.0
+        self._virtual_anchor = clock.now()
+
+    def advance(self, by: timedelta) -> None:
+        """Let that much time pass."""
+        self._move_to(self._clock.now() + by)
+
+    def next(self) -> None:
+        """Let time pass until something happens; nothing, where nothing is to come."""
+        wake = self._plane.next_wake()
+        if wake is not None:
+            self._move_to(wake)
+
+    def _move_to(self, target: datetime) -> None:
+        """Polls so far belong to the instants so far: they are written down before the clock moves."""
+        plane, clock = self._plane, self._clock
+        plane.flush()
+        plane.tick()
+        while (wake := plane.next_wake()) is not None and wake <= target:
+            clock.move_to(wake)
+            plane.tick()
+        clock.move_to(target)
+        plane.tick()
+        plane.flush()
+        self._drop_anchor()
+
+    def play(self, rate: float) -> None:
+        """From now on let the clock run, so many times as fast as the real one; 0 stops it."""
+        self.rate = rate
+        self._drop_anchor()
+
+    def _drop_anchor(self) -> None:
+        self._real_anchor = self._monotonic()
+        self._virtual_anchor = self._clock.now()
+
+    def keep_up(self) -> None:
+        """While it plays: bring the clock to where it should be by now."""
+        if self.rate:
+            passed = timedelta(seconds=(self._monotonic() - self._real_anchor) * self.rate)
+            target = self._virtual_anchor + passed
+            plane, clock = self._plane, self._clock
+            plane.polls.collect()
+            while (wake := plane.next_wake()) is not None and wake <= target:
+                clock.move_to(wake)
+                plane.tick()
+            clock.move_to(target)

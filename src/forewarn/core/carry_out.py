@@ -1,0 +1,62 @@
+"""Intents written into a draft, in their order.
+
+The last step before a commit: where a machine is to come up is chosen here, once, and recorded with the attempt.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from forewarn.core import steps
+from forewarn.core.decide import Begin, Conclude, Finish, Intent, Report, Start
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import Vm
+from forewarn.core.notice import Rules
+from forewarn.core.operation import Attempt, Operation, Outcome
+from forewarn.core.placement import choose_host, takes_vms
+from forewarn.core.terms import Action
+
+
+def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
+    """Write the intents into the draft; the attempts to begin once it is committed."""
+    to_begin: list[Attempt] = []
+    underway: Counter[str] = Counter()
+    for intent in intents:
+        match intent:
+            case Start(operation):
+                steps.start(draft, draft.operation(operation), rules)
+            case Begin(operation, vms):
+                found = draft.operation(operation)
+                to_begin += [
+                    attempt
+                    for vm in vms
+                    if (attempt := _record(draft, found, draft.vm(vm), underway, rules)) is not None
+                ]
+            case Conclude(report):
+                steps.conclude(draft, draft.attempt(report.operation, report.vm), report)
+            case Finish(operation):
+                steps.finish(draft, draft.operation(operation), draft.attempts_of(operation))
+    return to_begin
+
+
+def _record(draft: Draft, operation: Operation, vm: Vm, underway: Counter[str], rules: Rules) -> Attempt | None:
+    """An attempt on one machine; None where it has failed before anything was touched."""
+    destination = _destination(draft, operation.action, vm, underway) if operation.action.needs_host else None
+    attempt = steps.record(draft, operation, vm, destination, rules)
+    if operation.action is Action.MIGRATE and destination is None:
+        why = f"no host but {vm.host} may take {vm.name}"
+        steps.conclude(draft, attempt, Report(*attempt.key, Outcome.FAILED, why))
+        return None
+    if destination is not None:
+        underway[destination] += 1
+    return attempt
+
+
+def _destination(draft: Draft, action: Action, vm: Vm, underway: Counter[str]) -> str | None:
+    """Where the machine is to come up: elsewhere, or where it is when there is no elsewhere."""
+    world = draft.world
+    if action is Action.START and (home := world.hosts.get(vm.host)) and takes_vms(world, home):
+        return vm.host
+    elsewhere = choose_host(world, vm, elsewhere=True, underway=underway)
+    return elsewhere if elsewhere is not None or action is Action.MIGRATE else vm.host

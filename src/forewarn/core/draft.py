@@ -1,0 +1,173 @@
+"""A commit in the making.
+
+Rules put new versions of entities into a `Draft` and read them back from it; the world stays as it is until the
+draft is sealed, committed and applied. Sealing is where incarnations move, so that no rule can forget to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import cast
+
+from forewarn.core.event import Event, visible
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
+from forewarn.core.operation import Attempt, Operation
+from forewarn.core.scope import Scope
+from forewarn.core.world import Changes, Deed, Entity, Names, World
+
+Key = tuple[type, str | tuple[str, str]]
+
+# Applied and written in this order: an event finds its operation, an operation its machines.
+_ORDER = (Host, AvailabilitySet, ScaleSet, CloudService, Scope, Vm, Operation, Event, Attempt)
+_EVENTS_PER_COMMIT = 1 << 20
+
+
+class Draft:
+    """What one commit will change, readable before it is kept."""
+
+    def __init__(self, world: World, now: datetime, actor: str) -> None:
+        self.world = world
+        self.now = now
+        self.actor = actor
+        self.number = world.number + 1
+        self._put: dict[Key, Entity] = {}
+        self._deeds: list[Deed] = []
+        self._new_events = 0
+        self._events_put: dict[str, Names] = {}
+        self._attempts_put: dict[str, Names] = {}
+
+    # Reading: what is in the draft comes before what is in the world.
+
+    def host(self, name: str) -> Host | None:
+        """The host of that name."""
+        return cast("Host | None", self._put.get((Host, name)) or self.world.hosts.get(name))
+
+    def vm(self, name: str) -> Vm:
+        """The VM of that name, one that this draft deletes included."""
+        return cast("Vm", self._put.get((Vm, name)) or self.world.vms[name])
+
+    def vm_set(self, name: str) -> VmSet | None:
+        """The availability set, scale set or cloud service of that name."""
+        for kind in (AvailabilitySet, ScaleSet, CloudService):
+            if found := self._put.get((kind, name)):
+                return cast("VmSet", found)
+        return self.world.sets.get(name)
+
+    def scope(self, scope: str) -> Scope:
+        """The scope of that id."""
+        return cast("Scope", self._put.get((Scope, scope)) or self.world.scopes[scope])
+
+    def operation(self, operation: str) -> Operation:
+        """The operation of that id."""
+        return cast("Operation", self._put.get((Operation, operation)) or self.world.operations[operation])
+
+    def event(self, event: str) -> Event:
+        """The event of that id."""
+        return cast("Event", self._put.get((Event, event)) or self.world.events[event])
+
+    def events_of(self, operation: str) -> list[Event]:
+        """The events of an operation, those that this draft adds included."""
+        known = dict.fromkeys(event.id for event in self.world.events_of(operation))
+        return [self.event(event) for event in known | self._events_put.get(operation, {})]
+
+    def attempt(self, operation: str, vm: str) -> Attempt:
+        """The attempt of an operation on a VM."""
+        key = (operation, vm)
+        return cast("Attempt", self._put.get((Attempt, key)) or self.world.attempts[key])
+
+    def attempts_of(self, operation: str) -> list[Attempt]:
+        """The attempts of an operation, those that this draft adds included."""
+        known = dict.fromkeys(attempt.vm for attempt in self.world.attempts_of(operation))
+        return [self.attempt(operation, vm) for vm in known | self._attempts_put.get(operation, {})]
+
+    def changed_vms(self) -> list[Vm]:
+        """The VMs that this draft changes, as it leaves them."""
+        return [entity for entity in self._put.values() if isinstance(entity, Vm)]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit."""
+        return not self._put and not self._deeds
+
+    # Writing.
+
+    def put(self, entity: Entity) -> None:
+        """Keep a new version of an entity."""
+        self._put[key_of(entity)] = replace(entity, version=self.number)
+        if isinstance(entity, Event):
+            self._events_put.setdefault(entity.operation, {})[entity.id] = None
+        elif isinstance(entity, Attempt):
+            self._attempts_put.setdefault(entity.operation, {})[entity.vm] = None
+
+    def next_event_number(self) -> int:
+        """A number for a new event, larger than that of every event before it."""
+        self._new_events += 1
+        return self.number * _EVENTS_PER_COMMIT + self._new_events
+
+    def note(
+        self,
+        verb: str,
+        *,
+        operation: str | None = None,
+        event: str | None = None,
+        subject: str = "",
+        detail: str = "",
+    ) -> None:
+        """Add a line to the audit."""
+        self._deeds.append(Deed(self.now, self.actor, verb, operation, event, subject, detail))
+
+    def seal(self) -> Changes:
+        """The commit: every scope whose document changed has its next incarnation."""
+        self._count_incarnations()
+        entities = sorted(self._put.values(), key=lambda entity: _ORDER.index(type(entity)))
+        return Changes(
+            self.number, tuple(entities), tuple(map(self._version_replaced, entities)), tuple(self._deeds)
+        )
+
+    def _count_incarnations(self) -> None:
+        events = [entity for entity in self._put.values() if isinstance(entity, Event)]
+        for scope in dict.fromkeys(event.scope for event in events if self._shows(event)):
+            found = self.scope(scope)
+            if not found.is_gone:
+                self.put(replace(found, incarnation=found.incarnation + 1))
+
+    def _shows(self, event: Event) -> bool:
+        before = self.world.events.get(event.id)
+        was = visible(before) if before is not None and before.phase.is_open else None
+        now = visible(event) if event.phase.is_open else None
+        return was != now
+
+    def _version_replaced(self, entity: Entity) -> int:
+        before = find(self.world, entity)
+        return 0 if before is None else before.version
+
+
+def key_of(entity: Entity) -> Key:
+    """What makes an entity the same one in its next version."""
+    match entity:
+        case Attempt():
+            return Attempt, entity.key
+        case Operation() | Event() | Scope():
+            return type(entity), entity.id
+        case _:
+            return type(entity), entity.name
+
+
+def find(world: World, entity: Entity) -> Entity | None:
+    """The version of the entity that the world has."""
+    match entity:
+        case Attempt():
+            return world.attempts.get(entity.key)
+        case Operation():
+            return world.operations.get(entity.id)
+        case Event():
+            return world.events.get(entity.id)
+        case Scope():
+            return world.scopes.get(entity.id)
+        case Vm():
+            return world.vms.get(entity.name)
+        case Host():
+            return world.hosts.get(entity.name)
+        case AvailabilitySet() | ScaleSet() | CloudService():
+            return world.sets.get(entity.name)

@@ -1,0 +1,82 @@
+"""Events: the notice of an operation in one scope.
+
+An operation on a shared host has one event per scope and update domain that has VMs on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Kind, Source
+
+
+class Approval(NamedTuple):
+    """Who said "go ahead", and when."""
+
+    by: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """What one scope is told of an operation."""
+
+    id: str
+    number: int  # creation order, over restarts too
+    operation: str
+    scope: str
+    update_domain: int | None
+    resources: tuple[str, ...]
+    kind: Kind
+    source: Source
+    description: str
+    duration_seconds: int
+    phase: Phase
+    created_at: datetime
+    not_before: datetime
+    lapses_at: datetime  # not_before, or later when the wall clock was stepped ahead meanwhile
+    approvals: tuple[Approval, ...] = ()
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    reason: str = ""
+    version: int = 0
+
+    @property
+    def approved_by(self) -> str | None:
+        """The first who approved."""
+        return self.approvals[0].by if self.approvals else None
+
+    @property
+    def approved_at(self) -> datetime | None:
+        """When it was first approved."""
+        return self.approvals[0].at if self.approvals else None
+
+    @property
+    def short_id(self) -> str:
+        """The beginning of the id, for people."""
+        return self.id[:8].lower()
+
+    def is_cleared(self, now: datetime) -> bool:
+        """Whether it may start: it is approved, or its notice has run out."""
+        return bool(self.approvals) or now >= self.lapses_at
+
+
+Visible = tuple[object, ...]
+
+
+def visible(event: Event) -> Visible:
+    """All that guests can see of the event, for telling whether a document changed."""
+    started = event.phase is Phase.STARTED
+    return (
+        event.id,
+        event.phase,
+        event.kind,
+        event.resources,
+        "" if started else event.not_before,
+        event.description,
+        event.source,
+        event.duration_seconds,
+    )

@@ -1,0 +1,125 @@
+"""Hosts, machines and the sets that machines belong to.
+
+Values only: each change makes a new version of a value, and `version` is the number of the commit that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from forewarn.core.terms import Condition, EvictionPolicy, Priority, VmState
+
+DEFAULT_RESOURCE_GROUP = "default"
+DEFAULT_UPDATE_DOMAINS = 5
+DEFAULT_FAULT_DOMAINS = 2
+DEFAULT_PLACEMENT_GROUP_SIZE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """What machines run on."""
+
+    name: str
+    zone: str | None = None
+    fault_domain: int = 0
+    tags: Mapping[str, str] = field(default_factory=dict)
+    condition: Condition = Condition.UP
+    is_declared: bool = True  # False: made for a VM that named no host
+    is_gone: bool = False
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilitySet:
+    """Machines of one job, spread over update and fault domains."""
+
+    name: str
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+    update_domains: int = DEFAULT_UPDATE_DOMAINS
+    fault_domains: int = DEFAULT_FAULT_DOMAINS
+    spread: bool = True
+    is_gone: bool = False
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSet:
+    """Numbered machines made from one model; every placement group of them is a scope."""
+
+    name: str
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+    capacity: int = 0
+    hosts: tuple[str, ...] = ()
+    addresses: tuple[str, ...] = ()
+    priority: Priority = Priority.REGULAR
+    eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
+    terminate_notification: timedelta | None = None
+    placement_group_size: int = DEFAULT_PLACEMENT_GROUP_SIZE
+    zones: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+    is_gone: bool = False
+    version: int = 0
+
+    @property
+    def update_domains(self) -> int:
+        """Instances are spread over this many."""
+        return DEFAULT_UPDATE_DOMAINS
+
+
+@dataclass(frozen=True, slots=True)
+class CloudService:
+    """Role instances that share one document."""
+
+    name: str
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+    is_gone: bool = False
+    version: int = 0
+
+    @property
+    def update_domains(self) -> int:
+        """Role instances are spread over this many."""
+        return DEFAULT_UPDATE_DOMAINS
+
+
+VmSet = AvailabilitySet | ScaleSet | CloudService
+
+
+@dataclass(frozen=True, slots=True)
+class Vm:
+    """A machine, where it is, and how its guest is recognised."""
+
+    name: str
+    vm_id: str
+    host: str
+    home: str | None  # the host that the fleet file gave it; it may have moved since
+    scope: str
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+    set_name: str | None = None
+    instance: int | None = None  # its number in a scale set
+    placement_group: int | None = None
+    is_role_instance: bool = False
+    update_domain: int = 0
+    fault_domain: int = 0
+    zone: str | None = None
+    addresses: tuple[str, ...] = ()
+    interface: str | None = None
+    port: int | None = None
+    computer_name: str | None = None
+    priority: Priority = Priority.REGULAR
+    eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
+    terminate_notification: timedelta | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    state: VmState = VmState.RUNNING
+    version: int = 0
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has been deleted."""
+        return self.state is VmState.DELETED
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether work on its host interrupts it."""
+        return self.state is VmState.RUNNING or self.state is VmState.DOWN

@@ -1,0 +1,207 @@
+"""Whether a described fleet makes sense by itself.
+
+Every problem says where it is, what is wrong and what to do; a fleet with one problem is refused as a whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec
+from forewarn.core.notice import TERMINATE_NOTICE_RANGE
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
+_MOST_UPDATE_DOMAINS = 20
+_MOST_INSTANCES = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a description something stands: the nth entry of a section, and the key in it."""
+
+    section: str
+    index: int
+    key: str = ""
+
+
+NOWHERE = Place("", 0)  # what is wrong is that something is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a described fleet, and what to do."""
+
+    where: Place
+    what: str
+    remedy: str
+
+
+def check(spec: FleetSpec) -> list[Problem]:
+    """All that is wrong with the fleet, whatever the store holds."""
+    return [
+        *_check_names(spec),
+        *_check_numbers(spec),
+        *_check_references(spec),
+        *_check_ways_in(spec),
+        *_check_spread(spec),
+    ]
+
+
+def _check_names(spec: FleetSpec) -> Iterator[Problem]:
+    sets = (
+        *_entries("availability_sets", spec),
+        *_entries("scale_sets", spec),
+        *_entries("cloud_services", spec),
+    )
+    instances = (
+        (Place("scale_sets", index, "name"), f"{each.name}_{number}")
+        for index, each in enumerate(spec.scale_sets)
+        for number in range(min(each.capacity, _MOST_INSTANCES))
+    )
+    for what, names in (
+        ("host", _entries("hosts", spec)),
+        ("set", sets),
+        ("VM", (*_entries("vms", spec), *instances)),
+    ):
+        seen: dict[str, str] = {}
+        for place, name in names:
+            if not _NAME.fullmatch(name):
+                yield Problem(
+                    place,
+                    f"{name!r} cannot be the name of a {what}.",
+                    "Use letters, digits, '_', '-' and '.', at most 80 of them, beginning with a letter or digit.",
+                )
+            elif name.lower() in seen:
+                yield Problem(place, f"The {what} name {name} is used twice.", "Give one of the two another name.")
+            seen.setdefault(name.lower(), name)
+
+
+def _entries(section: str, spec: FleetSpec) -> list[tuple[Place, str]]:
+    return [(Place(section, index, "name"), each.name) for index, each in enumerate(getattr(spec, section))]
+
+
+def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
+    for index, each in enumerate(spec.availability_sets):
+        where = Place("availability_sets", index, "update_domains")
+        yield from _range(where, each.update_domains, 1, _MOST_UPDATE_DOMAINS)
+        yield from _range(Place("availability_sets", index, "fault_domains"), each.fault_domains, 1, 3)
+    for index, scale_set in enumerate(spec.scale_sets):
+        yield from _range(Place("scale_sets", index, "capacity"), scale_set.capacity, 0, _MOST_INSTANCES)
+        where = Place("scale_sets", index, "placement_group_size")
+        yield from _range(where, scale_set.placement_group_size, 1, _MOST_INSTANCES)
+        yield from _check_terminate(Place("scale_sets", index, "terminate_notification"), scale_set)
+    domains = {each.name: each.update_domains for each in spec.availability_sets}
+    for index, vm in enumerate(spec.vms):
+        if vm.update_domain is not None:
+            most = domains.get(vm.availability_set or "", _MOST_UPDATE_DOMAINS) - 1
+            yield from _range(Place("vms", index, "update_domain"), vm.update_domain, 0, most)
+        yield from _check_terminate(Place("vms", index, "terminate_notification"), vm)
+
+
+def _range(where: Place, value: int, least: int, most: int) -> Iterator[Problem]:
+    if not least <= value <= most:
+        yield Problem(
+            where, f"{where.key} is {value}.", f"It can be {least} to {most}." if most > least else f"Use {least}."
+        )
+
+
+def _check_terminate(where: Place, entry: VmSpec | ScaleSetSpec) -> Iterator[Problem]:
+    least, most = TERMINATE_NOTICE_RANGE
+    if entry.terminate_notification is not None and not least <= entry.terminate_notification <= most:
+        seconds = round(entry.terminate_notification.total_seconds())
+        yield Problem(where, f"terminate_notification is {seconds} seconds.", "It can be PT5M to PT15M.")
+
+
+def _check_references(spec: FleetSpec) -> Iterator[Problem]:
+    hosts = {host.name: host for host in spec.hosts}
+    sets = {
+        "availability_set": {each.name for each in spec.availability_sets},
+        "scale_set": {each.name for each in spec.scale_sets},
+        "cloud_service": {each.name for each in spec.cloud_services},
+    }
+    for index, scale_set in enumerate(spec.scale_sets):
+        for host in scale_set.hosts:
+            if host not in hosts:
+                yield _no_host(Place("scale_sets", index, "hosts"), host)
+    for index, vm in enumerate(spec.vms):
+        if vm.host is not None and vm.host not in hosts:
+            yield _no_host(Place("vms", index, "host"), vm.host)
+        elif vm.host is not None and vm.zone and hosts[vm.host].zone not in {None, vm.zone}:
+            yield Problem(
+                Place("vms", index, "zone"),
+                f"{vm.name} is in zone {vm.zone}, but its host {vm.host} is in zone {hosts[vm.host].zone}.",
+                "Give it a host of its own zone.",
+            )
+        named = {key: name for key in sets if (name := getattr(vm, key)) is not None}
+        if len(named) > 1:
+            where = Place("vms", index, list(named)[1])
+            yield Problem(where, f"{vm.name} belongs to {' and '.join(named)}.", "It can belong to one set.")
+        for key, name in named.items():
+            if name not in sets[key]:
+                yield Problem(
+                    Place("vms", index, key),
+                    f"{vm.name} belongs to the {key.replace('_', ' ')} {name}, which does not exist.",
+                    f'Add [[{key}s]] with name = "{name}".',
+                )
+
+
+def _no_host(where: Place, host: str) -> Problem:
+    return Problem(where, f"There is no host {host}.", f'Add [[hosts]] with name = "{host}".')
+
+
+def _check_ways_in(spec: FleetSpec) -> Iterator[Problem]:
+    """A guest is recognised by its address, port or interface, so no two may share one."""
+    owners: dict[tuple[str, str], str] = {}
+    ways: list[tuple[Place, str, str]] = []
+    for index, vm in enumerate(spec.vms):
+        if vm.interface is None:
+            ways += [(Place("vms", index, "addresses"), "address", each) for each in vm.addresses]
+        else:
+            ways.append((Place("vms", index, "interface"), "interface", vm.interface))
+        if vm.port is not None:
+            yield from _range(Place("vms", index, "port"), vm.port, 1, 65535)
+            ways.append((Place("vms", index, "port"), "port", str(vm.port)))
+    for index, scale_set in enumerate(spec.scale_sets):
+        ways += [(Place("scale_sets", index, "addresses"), "address", each) for each in scale_set.addresses]
+    for where, way, value in ways:
+        key = value
+        if way == "address":
+            try:
+                key = str(ip_address(value))
+            except ValueError:
+                yield Problem(where, f"{value!r} is no IP address.", 'Write it like "10.0.0.4" or "fd00::4".')
+        owner = getattr(spec, where.section)[where.index].name
+        if (way, key) in owners:
+            yield Problem(
+                where,
+                f"The {way} {value} of {owner} is already that of {owners[way, key]}.",
+                f"A guest is recognised by its {way}: give each its own.",
+            )
+        owners.setdefault((way, key), owner)
+
+
+def _check_spread(spec: FleetSpec) -> Iterator[Problem]:
+    """Two update domains of one availability set do not share a host, unless the set says they may."""
+    counts = {each.name: each.update_domains for each in spec.availability_sets if each.spread}
+    order: dict[str, int] = {}
+    on_host: dict[tuple[str, str], tuple[int, str]] = {}
+    for index, vm in enumerate(spec.vms):
+        name = vm.availability_set
+        if name not in counts:
+            continue
+        position = order.get(name, 0)
+        order[name] = position + 1
+        domain = position % counts[name] if vm.update_domain is None else vm.update_domain
+        if vm.host is None:
+            continue
+        other, other_name = on_host.setdefault((name, vm.host), (domain, vm.name))
+        if other != domain:
+            yield Problem(
+                Place("vms", index, "host"),
+                f"{vm.name} (update domain {domain}) and {other_name} (update domain {other}) of {name} "
+                f"are both on {vm.host}.",
+                f"Put one on another host, or say spread = false in the availability set {name}.",
+            )

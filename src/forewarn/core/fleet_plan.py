@@ -1,0 +1,318 @@
+"""From a described fleet to the fleet that is: what differs, whether it may, and the change itself.
+
+A description is where machines are at first. One that has moved since stays where it is, unless the description
+itself names another host than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
+from uuid import UUID, uuid5
+
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import (
+    DEFAULT_UPDATE_DOMAINS,
+    AvailabilitySet,
+    CloudService,
+    Host,
+    ScaleSet,
+    Vm,
+    VmSet,
+)
+from forewarn.core.fleet_check import NOWHERE, Place, Problem
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec
+from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.terms import VmState
+from forewarn.core.world import World
+
+_BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_COMPUTER_NAME_DIGITS = 6
+
+
+@dataclass(slots=True)
+class FleetPlan:
+    """What applying a description would change."""
+
+    hosts: list[Host] = field(default_factory=list)
+    sets: list[VmSet] = field(default_factory=list)
+    scopes: list[Scope] = field(default_factory=list)
+    vms: list[Vm] = field(default_factory=list)
+    differences: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def write(self, draft: Draft) -> None:
+        """Put the change into a draft."""
+        for entity in (*self.hosts, *self.sets, *self.scopes, *self.vms):
+            draft.put(entity)
+        draft.note("apply fleet", detail=f"{len(self.differences)} differences")
+
+
+def plan_fleet(world: World, spec: FleetSpec, seed: str) -> FleetPlan:
+    """Work out the change; `seed` makes the ids of new machines."""
+    return _Planner(world, spec, seed).plan()
+
+
+class _Planner:
+    def __init__(self, world: World, spec: FleetSpec, seed: str) -> None:
+        self._world = world
+        self._spec = spec
+        self._seed = UUID(seed)
+        self._plan = FleetPlan()
+        self._scope_ids = {scope.belongs_to: scope.id for scope in world.scopes.values()}
+        self._taken = set(world.scopes)
+        self._hosts = {host.name: Host(**_values(host)) for host in spec.hosts}
+        self._domains = {each.name: each.update_domains for each in spec.availability_sets}
+        self._wanted: dict[str, Vm] = {}
+        self._places: dict[str, Place] = {}
+
+    def plan(self) -> FleetPlan:
+        self._want_sets()
+        self._want_vms()
+        self._compare_vms()
+        self._compare_hosts()
+        return self._plan
+
+    # Sets.
+
+    def _want_sets(self) -> None:
+        wanted: dict[str, VmSet] = {}
+        for availability_set in self._spec.availability_sets:
+            wanted[availability_set.name] = AvailabilitySet(**_values(availability_set))
+        for service in self._spec.cloud_services:
+            wanted[service.name] = CloudService(**_values(service))
+        for scale_set in self._spec.scale_sets:
+            lists = {key: tuple(getattr(scale_set, key)) for key in ("hosts", "addresses", "zones")}
+            wanted[scale_set.name] = ScaleSet(**(_values(scale_set) | lists))
+        for name, each in wanted.items():
+            before = self._world.sets.get(name)
+            if before is not None and type(before) is not type(each):
+                section = _SECTION_OF[type(each)]
+                index = [entry.name for entry in getattr(self._spec, section)].index(name)
+                self._problem(
+                    Place(section, index, "name"),
+                    f"{name} is a {_KIND_OF[type(before)]} already.",
+                    "Give this one another name, or apply a fleet without it first.",
+                )
+            elif before is None or replace(before, version=0) != each:
+                self._plan.sets.append(each)
+                self._differs(before, f"{_KIND_OF[type(each)]} {name}")
+        for name, before in self._world.sets.items():
+            if name not in wanted:
+                self._plan.sets.append(replace(before, is_gone=True))
+                self._plan.differences.append(f"- {_KIND_OF[type(before)]} {name}")
+                self._drop_scopes(name)
+
+    def _drop_scopes(self, subject: str) -> None:
+        for scope in self._world.scopes.values():
+            if scope.kind is not ScopeKind.VM and scope.subject == subject:
+                self._plan.scopes.append(replace(scope, is_gone=True, is_on=False))
+
+    # Machines.
+
+    def _want_vms(self) -> None:
+        order: dict[str, int] = {}
+        for index, spec in enumerate(self._spec.vms):
+            name = spec.set_name
+            position = order.get(name, 0) if name else 0
+            if name:
+                order[name] = position + 1
+            self._places[spec.name] = Place("vms", index)
+            self._wanted[spec.name] = self._vm_of(spec, position)
+        for index, scale_set in enumerate(self._spec.scale_sets):
+            for number in self._instance_numbers(scale_set):
+                vm = self._instance_of(scale_set, number)
+                self._places[vm.name] = Place("scale_sets", index, "capacity")
+                self._wanted[vm.name] = vm
+
+    def _instance_numbers(self, scale_set: ScaleSetSpec) -> list[int]:
+        there = sorted(vm.instance for vm in self._world.members_of_set(scale_set.name) if vm.instance is not None)
+        missing = scale_set.capacity - len(there)
+        if missing < 0:
+            return there[:missing]
+        first = there[-1] + 1 if there else 0
+        return there + list(range(first, first + missing))
+
+    def _vm_of(self, spec: VmSpec, position: int) -> Vm:
+        values = _values(spec)
+        for key in ("availability_set", "scale_set", "cloud_service"):
+            del values[key]
+        host = self._home(spec.name, spec.host, spec.zone)
+        domains = self._domains.get(spec.availability_set or "", DEFAULT_UPDATE_DOMAINS)
+        before = self._world.vms.get(spec.name)
+        by_order = before.update_domain if before else (position % domains if spec.set_name else 0)
+        values |= {
+            "vm_id": before.vm_id if before else str(uuid5(self._seed, spec.name)),
+            "host": host.name,
+            "home": spec.host,
+            "scope": self._scope_of(spec),
+            "set_name": spec.set_name,
+            "placement_group": 0 if spec.scale_set else None,
+            "is_role_instance": spec.cloud_service is not None,
+            "update_domain": by_order if spec.update_domain is None else spec.update_domain,
+            "fault_domain": host.fault_domain,
+            "zone": spec.zone or host.zone,
+            "addresses": tuple(spec.addresses),
+        }
+        return Vm(**values)
+
+    def _instance_of(self, scale_set: ScaleSetSpec, number: int) -> Vm:
+        name = f"{scale_set.name}_{number}"
+        home = scale_set.hosts[number % len(scale_set.hosts)] if scale_set.hosts else None
+        zone = scale_set.zones[number % len(scale_set.zones)] if scale_set.zones else None
+        host = self._home(name, home, zone)
+        group = number // scale_set.placement_group_size
+        before = self._world.vms.get(name)
+        return Vm(
+            name=name,
+            vm_id=before.vm_id if before else str(uuid5(self._seed, name)),
+            host=host.name,
+            home=home,
+            scope=self._scope_for(ScopeKind.PLACEMENT_GROUP, scale_set.name, group),
+            resource_group=scale_set.resource_group,
+            set_name=scale_set.name,
+            instance=number,
+            placement_group=group,
+            update_domain=number % DEFAULT_UPDATE_DOMAINS,
+            fault_domain=host.fault_domain,
+            zone=zone or host.zone,
+            addresses=tuple(scale_set.addresses[number : number + 1]),
+            computer_name=f"{scale_set.name}{_base36(number)}",
+            priority=scale_set.priority,
+            eviction_policy=scale_set.eviction_policy,
+            terminate_notification=scale_set.terminate_notification,
+            tags=scale_set.tags,
+        )
+
+    def _home(self, vm: str, named: str | None, zone: str | None) -> Host:
+        """The host that the description gives the VM, or one of its own."""
+        if named is not None:
+            return self._hosts[named]
+        own = f"{vm}-host"
+        while own in self._hosts and self._hosts[own].is_declared:
+            own += "-own"
+        return self._hosts.setdefault(own, Host(own, zone=zone, is_declared=False))
+
+    # Scopes.
+
+    def _scope_of(self, spec: VmSpec) -> str:
+        if spec.availability_set:
+            return self._scope_for(ScopeKind.AVAILABILITY_SET, spec.availability_set)
+        if spec.scale_set:
+            return self._scope_for(ScopeKind.PLACEMENT_GROUP, spec.scale_set, 0)
+        if spec.cloud_service:
+            return self._scope_for(ScopeKind.CLOUD_SERVICE, spec.cloud_service)
+        return self._scope_for(ScopeKind.VM, spec.name)
+
+    def _scope_for(self, kind: ScopeKind, subject: str, group: int | None = None) -> str:
+        """The id of a scope: the name of what it is the scope of, qualified only where that is taken."""
+        key = (kind, subject, group)
+        if key not in self._scope_ids:
+            wish = f"{subject}/{group}" if group else subject
+            prefix = "vm" if kind is ScopeKind.VM else "set"
+            scope = wish if wish not in self._taken else f"{prefix}/{wish}"
+            self._scope_ids[key] = scope
+            self._taken.add(scope)
+            generation = self._world.number + 1
+            self._plan.scopes.append(Scope(scope, kind, subject, generation, placement_group=group))
+        return self._scope_ids[key]
+
+    # Comparing.
+
+    def _compare_vms(self) -> None:
+        for name, vm in self._wanted.items():
+            before = self._world.vms.get(name)
+            if before is None:
+                self._plan.vms.append(vm)
+                self._differs(None, f"VM {name}")
+                continue
+            if before.set_name != vm.set_name:
+                self._problem(
+                    self._places[name],
+                    f"{name} belongs to {before.set_name or 'no set'}; it cannot move to {vm.set_name or 'none'}.",
+                    "Apply a fleet without it first, then one with it.",
+                )
+                continue
+            moves = vm.home != before.home and vm.home is not None and vm.host != before.host
+            if moves and self._is_busy(name):
+                self._problem(
+                    self._places[name],
+                    f"{name} has an open operation; it cannot be moved to {vm.host}.",
+                    "Wait until it has ended, or cancel it.",
+                )
+            if not moves:
+                vm = replace(vm, host=before.host, fault_domain=before.fault_domain)  # noqa: PLW2901 - as it is
+            vm = replace(vm, state=before.state, version=before.version)  # noqa: PLW2901 - the same
+            if vm != before:
+                self._plan.vms.append(vm)
+                self._differs(before, f"VM {name}", _changed(before, vm))
+        for name, before in self._world.vms.items():
+            if name not in self._wanted:
+                self._drop_vm(name, before)
+
+    def _drop_vm(self, name: str, before: Vm) -> None:
+        if self._is_busy(name):
+            self._problem(
+                NOWHERE,
+                f"{name} has an open operation; it cannot be dropped.",
+                "Keep it until the operation has ended, or cancel that.",
+            )
+        self._plan.vms.append(replace(before, state=VmState.DELETED))
+        self._plan.differences.append(f"- VM {name}")
+
+    def _is_busy(self, vm: str) -> bool:
+        return any(self._world.operations_on_vm(vm))
+
+    def _compare_hosts(self) -> None:
+        occupied = {vm.host for vm in self._final_vms()}
+        for name, host in self._hosts.items():
+            before = self._world.hosts.get(name)
+            if before is None:
+                self._plan.hosts.append(host)
+                if host.is_declared:
+                    self._differs(None, f"host {name}")
+                continue
+            host = replace(host, condition=before.condition, version=before.version)  # noqa: PLW2901 - as it is
+            if host != before:
+                self._plan.hosts.append(host)
+                self._differs(before, f"host {name}", _changed(before, host))
+        for name, before in self._world.hosts.items():
+            if name not in self._hosts and name not in occupied:
+                self._plan.hosts.append(replace(before, is_gone=True))
+                if before.is_declared:
+                    self._plan.differences.append(f"- host {name}")
+
+    def _final_vms(self) -> Iterator[Vm]:
+        changed = {vm.name: vm for vm in self._plan.vms}
+        yield from (vm for name, vm in self._world.vms.items() if name not in changed)
+        yield from (vm for vm in changed.values() if not vm.is_gone)
+
+    def _differs(self, before: object | None, what: str, detail: str = "") -> None:
+        sign = "+" if before is None else "~"
+        self._plan.differences.append(f"{sign} {what}{': ' + detail if detail else ''}")
+
+    def _problem(self, where: Place, what: str, remedy: str) -> None:
+        self._plan.problems.append(Problem(where, what, remedy))
+
+
+_KIND_OF = {AvailabilitySet: "availability set", ScaleSet: "scale set", CloudService: "cloud service"}
+_SECTION_OF = {AvailabilitySet: "availability_sets", ScaleSet: "scale_sets", CloudService: "cloud_services"}
+
+
+def _values(spec: object) -> dict[str, Any]:
+    return {each.name: getattr(spec, each.name) for each in fields(spec)}  # type: ignore[arg-type]
+
+
+def _changed(before: Host | Vm, after: Host | Vm) -> str:
+    """The fields that differ, with both values."""
+    pairs = ((each.name, getattr(before, each.name), getattr(after, each.name)) for each in fields(before))
+    return ", ".join(f"{name} {old} -> {new}" for name, old, new in pairs if old != new)
+
+
+def _base36(number: int) -> str:
+    digits = ""
+    while number:
+        number, digit = divmod(number, 36)
+        digits = _BASE36[digit] + digits
+    return digits.rjust(_COMPUTER_NAME_DIGITS, "0")

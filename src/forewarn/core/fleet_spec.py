@@ -1,0 +1,101 @@
+"""A fleet as it is described: what a fleet file or a PUT of the fleet says.
+
+Plain values in the words of the file. Whether they make sense is judged in fleet_plan.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from forewarn.core.fleet import (
+    DEFAULT_FAULT_DOMAINS,
+    DEFAULT_PLACEMENT_GROUP_SIZE,
+    DEFAULT_RESOURCE_GROUP,
+    DEFAULT_UPDATE_DOMAINS,
+)
+from forewarn.core.terms import EvictionPolicy, Priority
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpec:
+    """`[[hosts]]`."""
+
+    name: str
+    zone: str | None = None
+    fault_domain: int = 0
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilitySetSpec:
+    """`[[availability_sets]]`."""
+
+    name: str
+    update_domains: int = DEFAULT_UPDATE_DOMAINS
+    fault_domains: int = DEFAULT_FAULT_DOMAINS
+    spread: bool = True
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSetSpec:
+    """`[[scale_sets]]`."""
+
+    name: str
+    capacity: int = 0
+    hosts: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+    priority: Priority = Priority.REGULAR
+    eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
+    terminate_notification: timedelta | None = None
+    placement_group_size: int = DEFAULT_PLACEMENT_GROUP_SIZE
+    zones: list[str] = field(default_factory=list)
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+    tags: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class CloudServiceSpec:
+    """`[[cloud_services]]`."""
+
+    name: str
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+
+
+@dataclass(frozen=True, slots=True)
+class VmSpec:
+    """`[[vms]]`."""
+
+    name: str
+    host: str | None = None
+    availability_set: str | None = None
+    scale_set: str | None = None
+    cloud_service: str | None = None
+    update_domain: int | None = None
+    addresses: list[str] = field(default_factory=list)
+    interface: str | None = None
+    port: int | None = None
+    computer_name: str | None = None
+    zone: str | None = None
+    priority: Priority = Priority.REGULAR
+    eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
+    terminate_notification: timedelta | None = None
+    resource_group: str = DEFAULT_RESOURCE_GROUP
+    tags: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def set_name(self) -> str | None:
+        """The set that the VM says it belongs to."""
+        return self.availability_set or self.scale_set or self.cloud_service
+
+
+@dataclass(frozen=True, slots=True)
+class FleetSpec:
+    """A whole fleet."""
+
+    hosts: list[HostSpec] = field(default_factory=list)
+    availability_sets: list[AvailabilitySetSpec] = field(default_factory=list)
+    scale_sets: list[ScaleSetSpec] = field(default_factory=list)
+    cloud_services: list[CloudServiceSpec] = field(default_factory=list)
+    vms: list[VmSpec] = field(default_factory=list)

@@ -1,0 +1,52 @@
+"""Which open operations a commit concerns: those that `decide` should look at again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from forewarn.core.event import Event
+from forewarn.core.fleet import Vm
+from forewarn.core.operation import Attempt, Operation
+from forewarn.core.scope import Scope
+from forewarn.core.terms import Kind
+from forewarn.core.world import Entity, World
+
+
+def concerned(world: World, entities: Iterable[Entity]) -> set[str]:
+    """The open operations whose holds may have changed, once the world has taken these entities."""
+    found: set[str] = set()
+    vms: set[str] = set()
+    for entity in entities:
+        found.update(_directly(world, entity))
+        vms.update(_machines(entity))
+    for vm in vms:
+        found.update(operation.id for operation in world.operations_on_vm(vm))
+    for set_name in world.sets_of(vms):
+        found.update(operation.id for operation in world.operations_in_set(set_name))
+    return {operation for operation in found if operation in world.operations}
+
+
+def _directly(world: World, entity: Entity) -> Iterator[str]:
+    match entity:
+        case Operation():
+            yield entity.id
+        case Event():
+            yield entity.operation
+            if entity.kind is Kind.TERMINATE:
+                yield from (other.operation for other in world.events_in(entity.scope))
+        case Scope():
+            yield from (event.operation for event in world.events_in(entity.id))
+        case _:
+            pass
+
+
+def _machines(entity: Entity) -> Iterable[str]:
+    match entity:
+        case Operation():
+            return entity.targets
+        case Attempt():
+            return (entity.vm,)
+        case Vm():
+            return (entity.name,)
+        case _:
+            return ()

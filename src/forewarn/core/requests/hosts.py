@@ -1,0 +1,170 @@
+"""Requests that concern a whole host: maintain, degrade, fail, recover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import Host, Vm
+from forewarn.core.notice import (
+    DEGRADED_NOTICE,
+    DESCRIPTIONS,
+    FREEZE_SECONDS,
+    LIVE_MIGRATION,
+    UNKNOWN_SECONDS,
+    Rules,
+    in_words,
+)
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.placement import choose_host
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import find_host
+from forewarn.core.requests.vms import overtake
+from forewarn.core.steps import announce, cancel, strike
+from forewarn.core.terms import Action, Cause, Condition, Kind, Source, VmState
+
+
+@dataclass(frozen=True, slots=True)
+class Maintenance:
+    """What is to be done to a host's VMs."""
+
+    kind: Kind
+    by_live_migration: bool = False
+    duration_seconds: int | None = None
+    notice: timedelta | None = None
+    description: str | None = None
+
+
+_HOST_ACTIONS = {Kind.FREEZE: Action.FREEZE, Kind.REBOOT: Action.REBOOT, Kind.REDEPLOY: Action.REDEPLOY}
+
+
+def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules: Rules) -> Refusal | None:
+    """Planned work on a host: one event per scope and update domain that has VMs on it."""
+    host = find_host(draft.world, name)
+    if isinstance(host, Refusal):
+        return host
+    if host.condition is Condition.FAILED:
+        return Refusal(
+            Code.NOT_ALLOWED, f"{name} has failed; it cannot be maintained.", f"forewarn host recover {name}"
+        )
+    if refusal := _too_short(asked.kind, asked.notice, rules):
+        return refusal
+    if asked.by_live_migration and (refusal := _cannot_migrate(draft, host, asked)):
+        return refusal
+    default_seconds = FREEZE_SECONDS if asked.kind is Kind.FREEZE else UNKNOWN_SECONDS
+    default_text = LIVE_MIGRATION if asked.by_live_migration else DESCRIPTIONS[Cause.MAINTAIN]
+    action = Action.MIGRATE if asked.by_live_migration else _HOST_ACTIONS[asked.kind]
+    work = replace(
+        _work_on(draft, host, Cause.MAINTAIN, action, asked.kind, operation),
+        description=default_text if asked.description is None else asked.description,
+        duration_seconds=default_seconds if asked.duration_seconds is None else asked.duration_seconds,
+    )
+    announce(draft, work, _vms_on(draft, host), asked.notice or rules.least_notice[asked.kind])
+    return None
+
+
+def _vms_on(draft: Draft, host: Host) -> list[Vm]:
+    return [vm for vm in draft.world.vms_on(host.name) if vm.is_on_host]
+
+
+def _cannot_migrate(draft: Draft, host: Host, asked: Maintenance) -> Refusal | None:
+    if asked.kind is not Kind.FREEZE:
+        return Refusal(
+            Code.BAD_REQUEST,
+            f"A live migration is felt as a Freeze, not as a {asked.kind}.",
+            'Ask for kind "Freeze" with by "live_migration".',
+        )
+    for vm in _vms_on(draft, host):
+        if choose_host(draft.world, vm, elsewhere=True) is None:
+            return Refusal(
+                Code.NOT_ALLOWED,
+                f"{vm.name} cannot be migrated off {host.name}: no other host may take it.",
+                'Ask for by "pause", or add a host.',
+            )
+    return None
+
+
+def _too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:
+    least = rules.least_notice[kind]
+    if notice is None or notice >= least:
+        return None
+    return Refusal(
+        Code.NOTICE_TOO_SHORT,
+        f"A {kind} needs at least {in_words(least)} of notice; {in_words(notice)} was asked for.",
+        f"Ask for a notice of {round(least.total_seconds())} seconds or more, or for none to get the least.",
+    )
+
+
+def degrade(draft: Draft, name: str, notice: timedelta | None, operation: str, rules: Rules) -> Refusal | None:
+    """A host that is expected to fail: its VMs are to be redeployed, days ahead."""
+    host = find_host(draft.world, name)
+    if isinstance(host, Refusal):
+        return host
+    if host.condition is not Condition.UP:
+        return Refusal(Code.NOT_ALLOWED, f"{name} is {host.condition} already.", f"forewarn host recover {name}")
+    if refusal := _too_short(Kind.REDEPLOY, notice, rules):
+        return refusal
+    if notice is not None and notice > DEGRADED_NOTICE:
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"A degraded host gets at most {in_words(DEGRADED_NOTICE)} of notice; "
+            f"{in_words(notice)} was asked for.",
+            f"Ask for a notice of {round(DEGRADED_NOTICE.total_seconds())} seconds or less.",
+        )
+    draft.put(replace(host, condition=Condition.DEGRADED))
+    work = _work_on(draft, host, Cause.DEGRADE, Action.REDEPLOY, Kind.REDEPLOY, operation)
+    announce(draft, work, _vms_on(draft, host), notice or DEGRADED_NOTICE)
+    return None
+
+
+def fail(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | None:
+    """A host that has failed: events are born Started, and the VMs are brought back elsewhere."""
+    host = find_host(draft.world, name)
+    if isinstance(host, Refusal):
+        return host
+    if host.condition is Condition.FAILED:
+        return Refusal(Code.NOT_ALLOWED, f"{name} has failed already.", f"forewarn host recover {name}")
+    draft.put(replace(host, condition=Condition.FAILED))
+    for announced in list(draft.world.operations_on_host(name)):
+        if announced.phase is Phase.SCHEDULED:
+            cancel(draft, announced, f"{name} has failed")
+    vms = _vms_on(draft, host)
+    for vm in vms:
+        overtake(draft, vm, f"{name} has failed")
+        draft.put(replace(vm, state=VmState.DOWN))
+    work = _work_on(draft, host, Cause.FAIL, Action.RESTORE, rules.failed_host_kind, operation)
+    strike(draft, work, vms, rules)
+    return None
+
+
+def _work_on(draft: Draft, host: Host, cause: Cause, action: Action, kind: Kind, operation: str) -> Operation:
+    return Operation(
+        id=operation,
+        cause=cause,
+        action=action,
+        source=Source.PLATFORM,
+        kind=kind,
+        targets=(),
+        asked_by=draft.actor,
+        created_at=draft.now,
+        phase=Phase.SCHEDULED,
+        host=host.name,
+        description=DESCRIPTIONS[cause],
+    )
+
+
+def recover(draft: Draft, name: str) -> Refusal | None:
+    """A host that is well again: it takes VMs, and work that was announced because it was sick is called off."""
+    host = find_host(draft.world, name)
+    if isinstance(host, Refusal):
+        return host
+    if host.condition is Condition.UP:
+        return Refusal(Code.NOT_ALLOWED, f"{name} is up; there is nothing to recover.")
+    draft.put(replace(host, condition=Condition.UP))
+    draft.note("recover", subject=name)
+    for operation in list(draft.world.operations_on_host(name)):
+        if operation.cause is Cause.DEGRADE and operation.phase is Phase.SCHEDULED:
+            cancel(draft, operation, f"{name} has recovered")
+    return None

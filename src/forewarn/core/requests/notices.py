@@ -1,0 +1,55 @@
+"""Requests that concern an announced operation, and the polls that turn scopes on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from forewarn.core.draft import Draft
+from forewarn.core.event import Event
+from forewarn.core.notice import Rules, in_words
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.settle import join
+from forewarn.core.steps import approve, cancel
+from forewarn.core.terms import Cause
+
+
+def call_off(draft: Draft, operation: Operation, rules: Rules) -> Refusal | None:
+    """Cancel an operation that has not started: all its events go, or none."""
+    if operation.phase is not Phase.SCHEDULED:
+        return Refusal(
+            Code.ILLEGAL_STEP,
+            f"{operation.title} is {operation.phase}; only what is Scheduled can be cancelled.",
+        )
+    cancel(draft, operation, f"cancelled by {draft.actor}")
+    if operation.cause is Cause.EVICT:  # what the eviction had overtaken concerns the VM again
+        for name in operation.targets:
+            join(draft, draft.vm(name), rules)
+    return None
+
+
+def approve_events(draft: Draft, events: list[Event], by: str) -> None:
+    """Write down an approval of each of the events."""
+    for event in events:
+        approve(draft, event, by)
+
+
+def turn_on(draft: Draft, scope: str, by: str, rules: Rules) -> None:
+    """A guest has asked for the document: from now on its scope is told, and waited for."""
+    found = draft.scope(scope)
+    if found.is_on:
+        return
+    if rules.resets_incarnation and found.was_on_before:
+        found = replace(found, incarnation=1, generation=draft.number)
+    draft.put(replace(found, is_on=True, on_since=draft.now, was_on_before=True))
+    draft.note("turn on", subject=scope, detail=f"first poll, by {by}")
+
+
+def turn_off(draft: Draft, scope: str, silence: timedelta) -> None:
+    """Nobody of the scope has asked for a long time: its guests gate nothing any more."""
+    found = draft.scope(scope)
+    if found.is_on:
+        draft.put(replace(found, is_on=False, on_since=None))
+        draft.note("turn off", subject=scope, detail=f"no poll for {in_words(silence)}")

@@ -1,0 +1,166 @@
+"""Requests that concern one VM: restart, redeploy, stop, start, delete, evict."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import Vm
+from forewarn.core.notice import DESCRIPTIONS, Rules
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import find_vm, in_the_way
+from forewarn.core.steps import announce, withdraw
+from forewarn.core.terms import Action, Cause, EvictionPolicy, Kind, Priority, Source, VmState
+
+
+@dataclass(frozen=True, slots=True)
+class UserRequest:
+    """What a cause means for one VM: the action, what guests are told, and which states allow it."""
+
+    action: Action
+    kind: Kind | None
+    allowed_in: frozenset[VmState]
+
+
+_UP = frozenset({VmState.RUNNING, VmState.DOWN})
+_ANY = frozenset(VmState) - {VmState.DELETED}
+USER_REQUESTS: dict[Cause, UserRequest] = {
+    Cause.RESTART: UserRequest(Action.REBOOT, Kind.REBOOT, _UP),
+    Cause.REDEPLOY: UserRequest(Action.REDEPLOY, Kind.REDEPLOY, _UP),
+    Cause.DELETE: UserRequest(Action.DELETE, Kind.TERMINATE, _ANY),
+    Cause.STOP: UserRequest(Action.STOP, None, _UP),
+    Cause.DEALLOCATE: UserRequest(Action.DEALLOCATE, None, _UP | {VmState.STOPPED}),
+    Cause.START: UserRequest(Action.START, None, _ANY - {VmState.RUNNING}),
+}
+
+
+def ask_for_vm(draft: Draft, cause: Cause, name: str, operation: str, rules: Rules) -> Refusal | None:
+    """A user's operation on one VM: announced where its scope is on, at once where it is off."""
+    vm = find_vm(draft.world, name)
+    if isinstance(vm, Refusal):
+        return vm
+    request = USER_REQUESTS[cause]
+    if vm.state not in request.allowed_in:
+        verb = "restart" if vm.state is VmState.RUNNING else "start"
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
+            f"forewarn vm {verb} {vm.name}",
+        )
+    if (refusal := _busy(draft, vm, cause)) or (refusal := _over_limit(draft, vm, cause, rules)):
+        return refusal
+    notice = _users_notice(draft, vm, request, rules)
+    announce(
+        draft,
+        Operation(
+            id=operation,
+            cause=cause,
+            action=request.action,
+            source=Source.USER,
+            kind=request.kind if notice is not None else None,
+            targets=(vm.name,),
+            asked_by=draft.actor,
+            created_at=draft.now,
+            phase=Phase.SCHEDULED,
+            description=DESCRIPTIONS.get(cause, ""),
+        ),
+        [vm],
+        notice,
+    )
+    return None
+
+
+_VERBS = {
+    Cause.RESTART: "be restarted",
+    Cause.REDEPLOY: "be redeployed",
+    Cause.DELETE: "be deleted",
+    Cause.STOP: "be stopped",
+    Cause.DEALLOCATE: "be deallocated",
+    Cause.START: "be started",
+}
+
+
+def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> timedelta | None:
+    """How long a user's operation is announced; None where nobody is told."""
+    if request.kind is None or not draft.scope(vm.scope).is_on:
+        return None
+    if request.kind is Kind.TERMINATE:
+        return vm.terminate_notification  # None: no profile, deleted at once
+    return rules.least_notice[request.kind]
+
+
+def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:
+    for other in draft.world.operations_on_vm(vm.name):
+        if other.cause.is_users or other.phase is Phase.STARTED:
+            return in_the_way(draft, f"{vm.name} cannot {_VERBS[cause]}", other)
+    return None
+
+
+def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | None:
+    limit = rules.user_operation_limit
+    if not limit:
+        return None
+    world = draft.world
+    ids = {
+        operation.id
+        for member in world.members_of_scope(vm.scope)
+        for operation in world.operations_on_vm(member.name)
+        if operation.cause.is_users
+    }
+    if len(ids) < limit:
+        return None
+    return Refusal(
+        Code.LIMIT_REACHED,
+        f"{vm.name} cannot {_VERBS[cause]}: {draft.scope(vm.scope).title} has {len(ids)} open user operations, "
+        f"and the limit is {limit}.",
+        "Wait until some have ended, or serve with a larger --user-operation-limit.",
+    )
+
+
+def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | None:
+    """Take a Spot VM's capacity back: Preempt, which outranks all that is only scheduled for the VM."""
+    vm = find_vm(draft.world, name)
+    if isinstance(vm, Refusal):
+        return vm
+    if vm.priority is not Priority.SPOT:
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"{vm.name} cannot be evicted: its priority is {vm.priority}, and only Spot VMs can be.",
+            'Give it priority = "Spot" in the fleet.',
+        )
+    if vm.state not in _UP:
+        return Refusal(Code.NOT_ALLOWED, f"{vm.name} is {vm.state}; it cannot be evicted.")
+    for other in draft.world.operations_on_vm(vm.name):
+        if other.cause is Cause.EVICT:
+            return in_the_way(draft, f"{vm.name} cannot be evicted again", other)
+    overtake(draft, vm, f"{vm.name} is being evicted")
+    deletes = vm.eviction_policy is EvictionPolicy.DELETE
+    announce(
+        draft,
+        Operation(
+            id=operation,
+            cause=Cause.EVICT,
+            action=Action.DELETE if deletes else Action.DEALLOCATE,
+            source=Source.PLATFORM,
+            kind=Kind.PREEMPT,
+            targets=(vm.name,),
+            asked_by=draft.actor,
+            created_at=draft.now,
+            phase=Phase.SCHEDULED,
+            description=DESCRIPTIONS[Cause.EVICT],
+        ),
+        [vm],
+        rules.least_notice[Kind.PREEMPT],
+    )
+    return None
+
+
+def overtake(draft: Draft, vm: Vm, reason: str) -> None:
+    """End, for this VM, all that is only scheduled."""
+    for known in list(draft.world.operations_on_vm(vm.name)):
+        operation = draft.operation(known.id)
+        if operation.phase is Phase.SCHEDULED:
+            withdraw(draft, operation, vm.name, reason)

@@ -1,0 +1,73 @@
+"""Keeping work on hosts true to where the machines are.
+
+Whatever moved, stopped, started or removed a VM: it leaves the notices that no longer concern it and gets one
+of its own where work on its host is announced. Run on every draft before it is sealed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import Vm
+from forewarn.core.notice import Rules
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.scope import ScopeKind
+from forewarn.core.steps import add_event, withdraw
+from forewarn.core.terms import Action
+
+_FOR_STOPPED_VMS = frozenset({Action.START, Action.DELETE, Action.DEALLOCATE})
+
+
+def settle(draft: Draft, rules: Rules) -> None:
+    """Bring announced work on hosts in line with the VMs that the draft changes."""
+    for vm in draft.changed_vms():
+        before = draft.world.vms.get(vm.name)
+        if before is None or (before.host, before.state) != (vm.host, vm.state):
+            _leave(draft, vm)
+            if vm.is_gone:
+                _clear_away(draft, vm)
+            else:
+                join(draft, vm, rules)
+
+
+def _leave(draft: Draft, vm: Vm) -> None:
+    for known in list(draft.world.operations_on_vm(vm.name)):
+        operation = draft.operation(known.id)
+        if operation.phase is not Phase.SCHEDULED or vm.name not in operation.targets:
+            continue
+        if vm.is_gone:
+            withdraw(draft, operation, vm.name, f"{vm.name} was deleted")
+        elif operation.host is not None and operation.host != vm.host:
+            withdraw(draft, operation, vm.name, f"{vm.name} moved to {vm.host}")
+        elif not vm.is_on_host and operation.action not in _FOR_STOPPED_VMS:
+            withdraw(draft, operation, vm.name, f"{vm.name} is {vm.state}")
+
+
+def _clear_away(draft: Draft, vm: Vm) -> None:
+    """A scope of its own goes with the VM."""
+    scope = draft.scope(vm.scope)
+    if scope.kind is ScopeKind.VM:
+        draft.put(replace(scope, is_gone=True, is_on=False))
+
+
+def join(draft: Draft, vm: Vm, rules: Rules) -> None:
+    """Give a VM its own notice of whatever is announced for the host it is on."""
+    if not vm.is_on_host:
+        return
+    for known in list(draft.world.operations_on_host(vm.host)):
+        operation = draft.operation(known.id)
+        if operation.phase is Phase.SCHEDULED and vm.name not in operation.targets:
+            admit(draft, operation, vm, rules)
+
+
+def admit(draft: Draft, operation: Operation, vm: Vm, rules: Rules) -> None:
+    """Add a VM to an announced operation, with the least notice of its kind from now."""
+    kind = operation.kind
+    if kind is None:
+        raise ValueError(f"{operation.title} has no kind; nobody can be told of it")
+    operation = replace(operation, targets=(*operation.targets, vm.name))
+    draft.put(operation)
+    draft.note("admit", operation=operation.id, subject=vm.name, detail=f"{vm.name} came to {vm.host}")
+    add_event(draft, operation, [vm], rules.least_notice[kind])

@@ -1,0 +1,219 @@
+"""The steps of an operation's life, each written into a draft.
+
+Every step checks the table of transitions first; an illegal one raises and leaves the draft as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID, uuid5
+
+from forewarn.core.decide import Report
+from forewarn.core.draft import Draft
+from forewarn.core.event import Approval, Event
+from forewarn.core.fleet import ScaleSet, Vm
+from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.operation import Attempt, Operation, Outcome
+from forewarn.core.phase import Phase, Step, after
+from forewarn.core.terms import Action, VmState
+
+_STATE_AFTER = {
+    Action.STOP: VmState.STOPPED,
+    Action.DEALLOCATE: VmState.DEALLOCATED,
+    Action.DELETE: VmState.DELETED,
+}
+
+
+def announce(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: timedelta | None) -> None:
+    """Open an operation, with an event for each scope and update domain; without notice, silently."""
+    operation = replace(
+        operation,
+        phase=after(None, Step.ANNOUNCE, of=f"operation {operation.id}"),
+        targets=tuple(vm.name for vm in vms),
+    )
+    _open(draft, operation, vms, notice)
+
+
+def strike(draft: Draft, operation: Operation, vms: Sequence[Vm], rules: Rules) -> None:
+    """Open an operation that is Started from the first; its guests still get the lead."""
+    operation = replace(
+        operation,
+        phase=after(None, Step.STRIKE, of=f"operation {operation.id}"),
+        targets=tuple(vm.name for vm in vms),
+        started_at=draft.now,
+        begin_at=draft.now + rules.lead,
+    )
+    _open(draft, operation, vms, timedelta(0))
+
+
+def _open(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: timedelta | None) -> None:
+    draft.put(operation)
+    subject = operation.host or ", ".join(operation.targets)
+    draft.note(operation.cause, operation=operation.id, subject=subject)
+    if notice is not None:
+        for group in by_event(vms):
+            add_event(draft, operation, group, notice)
+
+
+def by_event(vms: Iterable[Vm]) -> Iterator[list[Vm]]:
+    """The VMs in the groups that one event may name: one scope and one update domain each."""
+    groups: dict[tuple[str, int], list[Vm]] = {}
+    for vm in vms:
+        groups.setdefault((vm.scope, vm.update_domain), []).append(vm)
+    yield from groups.values()
+
+
+def add_event(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: timedelta) -> None:
+    """Tell one scope of an operation on some of its VMs."""
+    if operation.kind is None:
+        raise ValueError(f"{operation.title} has no kind; it cannot be announced")
+    first = vms[0]
+    siblings = sum(event.scope == first.scope for event in draft.events_of(operation.id))
+    not_before = notice_ends(draft.now, notice)
+    event = Event(
+        id=event_id(operation.id, first.scope, siblings),
+        number=draft.next_event_number(),
+        operation=operation.id,
+        scope=first.scope,
+        update_domain=first.update_domain if first.set_name else None,
+        resources=tuple(vm.name for vm in sorted(vms, key=_by_instance)),
+        kind=operation.kind,
+        source=operation.source,
+        description=operation.description,
+        duration_seconds=operation.duration_seconds,
+        phase=operation.phase,
+        created_at=draft.now,
+        not_before=not_before,
+        lapses_at=not_before,
+        started_at=operation.started_at,
+    )
+    draft.put(event)
+
+
+def event_id(operation: str, scope: str, ordinal: int) -> str:
+    """The id of an operation's nth event in a scope: the same whenever it is worked out."""
+    return str(uuid5(UUID(operation), f"{scope}#{ordinal}")).upper()
+
+
+def _by_instance(vm: Vm) -> tuple[int, str]:
+    return (-1 if vm.instance is None else vm.instance), vm.name
+
+
+def approve(draft: Draft, event: Event, by: str) -> None:
+    """Write down that somebody said "go ahead"; once per name, and only while it can still matter."""
+    if event.phase is Phase.STARTED or any(approval.by == by for approval in event.approvals):
+        return
+    draft.put(replace(event, approvals=(*event.approvals, Approval(by, draft.now))))
+    draft.note("approve", operation=event.operation, event=event.id, subject=by)
+
+
+def start(draft: Draft, operation: Operation, rules: Rules) -> None:
+    """Say Started; guests that see it get the lead before anything is touched."""
+    phase = after(operation.phase, Step.START, of=f"operation {operation.id}")
+    events = [event for event in draft.events_of(operation.id) if event.phase.is_open]
+    lead = rules.lead if events else timedelta(0)
+    draft.put(replace(operation, phase=phase, started_at=draft.now, begin_at=draft.now + lead))
+    for event in events:
+        phase = after(event.phase, Step.START, of=f"event {event.short_id}")
+        draft.put(replace(event, phase=phase, started_at=draft.now))
+    draft.note("start", operation=operation.id, subject=operation.title)
+
+
+def record(draft: Draft, operation: Operation, vm: Vm, destination: str | None, rules: Rules) -> Attempt:
+    """Write down that a machine is about to be touched."""
+    attempt = Attempt(
+        operation=operation.id,
+        vm=vm.name,
+        action=operation.action,
+        recorded_at=draft.now,
+        deadline_at=draft.now + rules.action_limit,
+        host=vm.host,
+        destination=destination,
+        duration_seconds=operation.duration_seconds,
+    )
+    draft.put(attempt)
+    return attempt
+
+
+def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
+    """Write down how an attempt ended, and what has become of the machine."""
+    draft.put(replace(attempt, outcome=report.outcome, reason=report.reason, ended_at=draft.now))
+    vm = draft.vm(attempt.vm)
+    if report.outcome is Outcome.DONE:
+        state = report.state or _STATE_AFTER.get(attempt.action, VmState.RUNNING)
+        host = report.host or attempt.destination or vm.host
+    else:
+        state = report.state or vm.state
+        host = report.host or vm.host
+    if (state, host) != (vm.state, vm.host):
+        draft.put(replace(vm, state=state, host=host))
+    if state is VmState.DELETED and vm.set_name and vm.instance is not None:
+        scale_set = draft.vm_set(vm.set_name)
+        if isinstance(scale_set, ScaleSet):
+            draft.put(replace(scale_set, capacity=scale_set.capacity - 1))
+
+
+def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> None:
+    """End an operation whose machines are all done with; its events leave the documents."""
+    failed = {attempt.vm: attempt.reason for attempt in attempts if attempt.outcome is Outcome.FAILED}
+    reason = "; ".join(f"{vm}: {why}" for vm, why in failed.items())
+    step = Step.FAIL if failed else Step.COMPLETE
+    phase = after(operation.phase, step, of=f"operation {operation.id}")
+    draft.put(replace(operation, phase=phase, ended_at=draft.now, reason=reason))
+    draft.note(step, operation=operation.id, subject=operation.title, detail=reason)
+    for event in draft.events_of(operation.id):
+        if not event.phase.is_open:
+            continue
+        step = Step.FAIL if failed.keys() & set(event.resources) else Step.COMPLETE
+        phase = after(event.phase, step, of=f"event {event.short_id}")
+        why = "; ".join(failed[vm] for vm in event.resources if vm in failed)
+        draft.put(replace(event, phase=phase, ended_at=draft.now, reason=why))
+    if operation.cause.does_planned_work:
+        for vm in operation.targets:
+            if vm not in failed:
+                withdraw_from_planned_work(draft, vm, f"the {operation.cause} of {vm} did the work")
+
+
+def cancel(draft: Draft, operation: Operation, reason: str) -> None:
+    """Call off an operation: all its events go."""
+    phase = after(operation.phase, Step.CANCEL, of=f"operation {operation.id}")
+    draft.put(replace(operation, phase=phase, ended_at=draft.now, reason=reason))
+    draft.note("cancel", operation=operation.id, subject=operation.title, detail=reason)
+    for event in draft.events_of(operation.id):
+        if event.phase.is_open:
+            _cancel_event(draft, event, reason)
+
+
+def _cancel_event(draft: Draft, event: Event, reason: str) -> None:
+    phase = after(event.phase, Step.CANCEL, of=f"event {event.short_id}")
+    draft.put(replace(event, phase=phase, ended_at=draft.now, reason=reason))
+
+
+def withdraw(draft: Draft, operation: Operation, vm: str, reason: str) -> None:
+    """Take a VM out of a scheduled operation; an event that is left empty is cancelled.
+
+    So is an operation, but for work on a whole host, which now disturbs nobody.
+    """
+    targets = tuple(name for name in operation.targets if name != vm)
+    if not targets and operation.host is None:
+        cancel(draft, operation, reason)
+        return
+    draft.put(replace(operation, targets=targets))
+    draft.note("withdraw", operation=operation.id, subject=vm, detail=reason)
+    for event in draft.events_of(operation.id):
+        if event.phase.is_open and vm in event.resources:
+            resources = tuple(name for name in event.resources if name != vm)
+            if resources:
+                draft.put(replace(event, resources=resources))
+            else:
+                _cancel_event(draft, event, reason)
+
+
+def withdraw_from_planned_work(draft: Draft, vm: str, reason: str) -> None:
+    """Take a VM out of all planned platform work that has not started."""
+    for known in list(draft.world.operations_on_vm(vm)):
+        operation = draft.operation(known.id)
+        if operation.phase is Phase.SCHEDULED and operation.cause.is_planned and vm in operation.targets:
+            withdraw(draft, operation, vm, reason)

@@ -1,0 +1,248 @@
+"""All that is now: the fleet, the scopes, what is open, and the ways to find it.
+
+A `World` is what the store holds, kept at hand. It is changed only by `apply`, with changes that are already
+committed; the rules read it and never write it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from forewarn.core.event import Event
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
+from forewarn.core.operation import Attempt, Operation
+from forewarn.core.phase import Phase
+from forewarn.core.scope import Scope
+from forewarn.core.terms import VmState
+
+
+@dataclass(frozen=True, slots=True)
+class Deed:
+    """One line of the audit: who did what, when."""
+
+    at: datetime
+    actor: str
+    verb: str
+    operation: str | None = None
+    event: str | None = None
+    subject: str = ""
+    detail: str = ""
+
+
+Entity = Host | AvailabilitySet | ScaleSet | CloudService | Vm | Scope | Operation | Event | Attempt
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """One commit: new versions of entities, the versions they replace, and the audit lines."""
+
+    number: int
+    entities: tuple[Entity, ...] = ()
+    seen: tuple[int, ...] = ()  # the version that each entity replaces; 0: it is new
+    deeds: tuple[Deed, ...] = ()
+
+
+T = TypeVar("T")
+Names = dict[str, None]  # an ordered set of names
+_NONE: Mapping[str, None] = {}
+
+
+class World:
+    """The fleet and everything open, with an index for each question that a rule asks."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self.hosts: dict[str, Host] = {}
+        self.sets: dict[str, VmSet] = {}
+        self.vms: dict[str, Vm] = {}
+        self.scopes: dict[str, Scope] = {}
+        self.operations: dict[str, Operation] = {}
+        self.events: dict[str, Event] = {}
+        self.attempts: dict[tuple[str, str], Attempt] = {}
+        self._vms_on: dict[str, Names] = {}
+        self._members_of_set: dict[str, Names] = {}
+        self._members_of_scope: dict[str, Names] = {}
+        self._down_in_set: dict[str, Names] = {}
+        self._operations_on_vm: dict[str, Names] = {}
+        self._operations_on_host: dict[str, Names] = {}
+        self._operations_in_set: dict[str, Names] = {}
+        self._events_of: dict[str, Names] = {}
+        self._events_in: dict[str, Names] = {}
+        self._attempts_of: dict[str, Names] = {}
+        self._sets_of_operation: dict[str, list[str]] = {}
+
+    # What the rules ask.
+
+    def vms_on(self, host: str) -> Iterator[Vm]:
+        """The VMs that sit on a host, in the order in which they came."""
+        return map(self.vms.__getitem__, self._vms_on.get(host, _NONE))
+
+    def load_of(self, host: str) -> int:
+        """How many VMs sit on a host."""
+        return len(self._vms_on.get(host, _NONE))
+
+    def members_of_set(self, name: str) -> Iterator[Vm]:
+        """The VMs of an availability set, scale set or cloud service."""
+        return map(self.vms.__getitem__, self._members_of_set.get(name, _NONE))
+
+    def members_of_scope(self, scope: str) -> Iterator[Vm]:
+        """The VMs that share a scope's document."""
+        return map(self.vms.__getitem__, self._members_of_scope.get(scope, _NONE))
+
+    def down_in_set(self, name: str) -> Iterator[Vm]:
+        """The VMs of a set that are down though no open operation takes them down."""
+        return map(self.vms.__getitem__, self._down_in_set.get(name, _NONE))
+
+    def operations_on_vm(self, vm: str) -> Iterator[Operation]:
+        """The open operations that have the VM among their targets, oldest first."""
+        return map(self.operations.__getitem__, self._operations_on_vm.get(vm, _NONE))
+
+    def operations_on_host(self, host: str) -> Iterator[Operation]:
+        """The open operations on a whole host, oldest first."""
+        return map(self.operations.__getitem__, self._operations_on_host.get(host, _NONE))
+
+    def operations_in_set(self, name: str) -> Iterator[Operation]:
+        """The open operations that have a VM of the set among their targets, oldest first."""
+        return map(self.operations.__getitem__, self._operations_in_set.get(name, _NONE))
+
+    def events_of(self, operation: str) -> Iterator[Event]:
+        """The events of an open operation, those that were cancelled on the way included."""
+        return map(self.events.__getitem__, self._events_of.get(operation, _NONE))
+
+    def events_in(self, scope: str) -> Iterator[Event]:
+        """What the guests of a scope see, in creation order."""
+        return map(self.events.__getitem__, self._events_in.get(scope, _NONE))
+
+    def attempts_of(self, operation: str) -> Iterator[Attempt]:
+        """The attempts of an open operation."""
+        return (self.attempts[operation, vm] for vm in self._attempts_of.get(operation, _NONE))
+
+    # How it changes.
+
+    def apply(self, changes: Changes) -> None:
+        """Take over a commit."""
+        self.number = changes.number
+        for entity in changes.entities:
+            self.take(entity)
+
+    def take(self, entity: Entity) -> None:
+        """Put one entity in place of its former version."""
+        match entity:
+            case Vm():
+                self._take_vm(entity)
+            case Event():
+                self._take_event(entity)
+            case Operation():
+                self._take_operation(entity)
+            case Attempt():
+                self._take_attempt(entity)
+            case Scope():
+                _keep(self.scopes, entity.id, entity, is_gone=entity.is_gone)
+            case Host():
+                _keep(self.hosts, entity.name, entity, is_gone=entity.is_gone)
+            case AvailabilitySet() | ScaleSet() | CloudService():
+                _keep(self.sets, entity.name, entity, is_gone=entity.is_gone)
+
+    def _take_vm(self, vm: Vm) -> None:
+        before = self.vms.pop(vm.name, None)
+        if before is not None and (vm.is_gone or _place_of(before) != _place_of(vm)):
+            _unlink(self._vms_on, before.host, vm.name)
+            _unlink(self._members_of_scope, before.scope, vm.name)
+            if before.set_name:
+                _unlink(self._members_of_set, before.set_name, vm.name)
+        if before is not None and before.set_name:
+            _unlink(self._down_in_set, before.set_name, vm.name)
+        if vm.is_gone:
+            return
+        self.vms[vm.name] = vm
+        _link(self._vms_on, vm.host, vm.name)
+        _link(self._members_of_scope, vm.scope, vm.name)
+        if vm.set_name:
+            _link(self._members_of_set, vm.set_name, vm.name)
+            if vm.state is VmState.DOWN:
+                _link(self._down_in_set, vm.set_name, vm.name)
+
+    def _take_operation(self, operation: Operation) -> None:
+        before = self.operations.get(operation.id)
+        stays = operation.phase.is_open
+        if before is not None and (not stays or before.targets != operation.targets):
+            self._unlink_targets(before)
+        if stays:
+            self.operations[operation.id] = operation
+            if before is None or before.targets != operation.targets:
+                self._link_targets(operation)
+            return
+        self.operations.pop(operation.id, None)
+        for event in self._events_of.pop(operation.id, _NONE):
+            self.events.pop(event, None)
+        for vm in self._attempts_of.pop(operation.id, _NONE):
+            self.attempts.pop((operation.id, vm), None)
+
+    def _link_targets(self, operation: Operation) -> None:
+        for vm in operation.targets:
+            _link(self._operations_on_vm, vm, operation.id)
+        self._sets_of_operation[operation.id] = self.sets_of(operation.targets)
+        for name in self._sets_of_operation[operation.id]:
+            _link(self._operations_in_set, name, operation.id)
+        if operation.host:
+            _link(self._operations_on_host, operation.host, operation.id)
+
+    def _unlink_targets(self, operation: Operation) -> None:
+        for vm in operation.targets:
+            _unlink(self._operations_on_vm, vm, operation.id)
+        for name in self._sets_of_operation.pop(operation.id, ()):
+            _unlink(self._operations_in_set, name, operation.id)
+        if operation.host:
+            _unlink(self._operations_on_host, operation.host, operation.id)
+
+    def _take_event(self, event: Event) -> None:
+        if event.operation not in self.operations:  # its operation has ended; the event with it
+            self.events.pop(event.id, None)
+            _unlink(self._events_in, event.scope, event.id)
+            return
+        self.events[event.id] = event
+        _link(self._events_of, event.operation, event.id)
+        if event.phase.is_open:
+            _link(self._events_in, event.scope, event.id)
+        else:
+            _unlink(self._events_in, event.scope, event.id)
+
+    def _take_attempt(self, attempt: Attempt) -> None:
+        if attempt.operation in self.operations:
+            self.attempts[attempt.key] = attempt
+            _link(self._attempts_of, attempt.operation, attempt.vm)
+
+    def sets_of(self, vms: Iterable[str]) -> list[str]:
+        """The sets that the VMs belong to, each once."""
+        known = (self.vms.get(vm) for vm in vms)
+        return list(dict.fromkeys(vm.set_name for vm in known if vm is not None and vm.set_name))
+
+    def is_started(self, operation: str) -> bool:
+        """Whether the operation is open and has started."""
+        found = self.operations.get(operation)
+        return found is not None and found.phase is Phase.STARTED
+
+
+def _place_of(vm: Vm) -> tuple[str, str, str | None]:
+    return vm.host, vm.scope, vm.set_name
+
+
+def _keep(table: dict[str, T], key: str, entity: T, *, is_gone: bool) -> None:
+    if is_gone:
+        table.pop(key, None)
+    else:
+        table[key] = entity
+
+
+def _link(index: dict[str, Names], key: str, name: str) -> None:
+    index.setdefault(key, {})[name] = None
+
+
+def _unlink(index: dict[str, Names], key: str, name: str) -> None:
+    if names := index.get(key):
+        names.pop(name, None)
+        if not names:
+            del index[key]

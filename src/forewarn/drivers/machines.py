@@ -1,0 +1,127 @@
+"""Simulated machines: their ledger lives outside the process that acts on them.
+
+The ledger takes down every effect, a second one under the same attempt too: it is where a crash test counts.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from forewarn.core.operation import Attempt
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS effects (
+    operation TEXT NOT NULL, vm TEXT NOT NULL, action TEXT NOT NULL, host TEXT NOT NULL, destination TEXT,
+    began_at TEXT NOT NULL, ends_at TEXT, trouble TEXT
+);
+CREATE INDEX IF NOT EXISTS effects_of ON effects (operation, vm);
+CREATE TABLE IF NOT EXISTS orders (vm TEXT NOT NULL, trouble TEXT NOT NULL, times INTEGER NOT NULL);
+"""
+
+
+class Trouble(StrEnum):
+    """What a machine may be ordered to do wrong."""
+
+    FAILS = "fails"  # the action ends without effect
+    FAILS_DOWN = "fails down"  # the action ends badly and leaves the machine down
+    HANGS = "hangs"  # the action never ends
+
+
+class Effect(NamedTuple):
+    """One line of the ledger: something was done to a machine."""
+
+    operation: str
+    vm: str
+    action: str
+    host: str
+    destination: str | None
+    began_at: datetime
+    ends_at: datetime | None  # None: it never ends
+    trouble: Trouble | None
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """The ledger, in a file or in memory."""
+
+    connection: sqlite3.Connection
+
+    @classmethod
+    def open(cls, path: Path | None = None) -> Machines:
+        """The machines kept in a file; without one they last as long as the process."""
+        connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
+        if path is not None:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA busy_timeout = 5000")
+        connection.executescript(_SCHEMA)
+        return cls(connection)
+
+    def act(self, attempt: Attempt, at: datetime, lasts: timedelta) -> None:
+        """Do something to a machine: one more line, whatever is there already."""
+        trouble = self._take_order(attempt.vm)
+        ends_at = None if trouble is Trouble.HANGS else (at + lasts).isoformat()
+        self.connection.execute(
+            "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                attempt.operation,
+                attempt.vm,
+                attempt.action,
+                attempt.host,
+                attempt.destination,
+                at.isoformat(),
+                ends_at,
+                trouble,
+            ),
+        )
+
+    def effect_of(self, attempt: Attempt) -> Effect | None:
+        """What was last done to the machine under this attempt."""
+        row = self.connection.execute(
+            "SELECT * FROM effects WHERE operation = ? AND vm = ? ORDER BY rowid DESC LIMIT 1",
+            (attempt.operation, attempt.vm),
+        ).fetchone()
+        return _effect(row) if row else None
+
+    def ledger(self) -> list[Effect]:
+        """Everything that was ever done, in order."""
+        return [_effect(row) for row in self.connection.execute("SELECT * FROM effects ORDER BY rowid")]
+
+    def order(self, vm: str, trouble: Trouble, times: int = 1) -> None:
+        """Let the next actions on a machine go wrong."""
+        self.connection.execute("INSERT INTO orders VALUES (?, ?, ?)", (vm, trouble, times))
+
+    def _take_order(self, vm: str) -> Trouble | None:
+        row = self.connection.execute(
+            "SELECT rowid, trouble FROM orders WHERE vm = ? AND times > 0 ORDER BY rowid LIMIT 1", (vm,)
+        ).fetchone()
+        if row is None:
+            return None
+        self.connection.execute("UPDATE orders SET times = times - 1 WHERE rowid = ?", (row[0],))
+        return Trouble(row[1])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self.connection.close()
+
+
+def _effect(row: tuple[str, str, str, str, str | None, str, str | None, str | None]) -> Effect:
+    operation, vm, action, host, destination, began_at, ends_at, trouble = row
+    return Effect(
+        operation,
+        vm,
+        action,
+        host,
+        destination,
+        _instant(began_at),
+        _instant(ends_at) if ends_at else None,
+        Trouble(trouble) if trouble else None,
+    )
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).astimezone(UTC)

@@ -1,0 +1,56 @@
+"""The edge's counter: a judged wish becomes an answer, without sockets.
+
+What has to be committed first is given back as a wish of its own; the connection sees to it and comes again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forewarn.board.board import Guest
+from forewarn.wire.http import Answer, answer, to_json
+from forewarn.wire.imds import instance
+from forewarn.wire.imds.instance import Site
+from forewarn.wire.imds.request import ApproveEvents, ReadEvents, ReadInstance, ReadVersions, Wish, matches
+from forewarn.wire.imds.versions import INSTANCE_VERSIONS
+
+APPROVED = answer(200)
+_VERSIONS = answer(200, to_json({"apiVersions": INSTANCE_VERSIONS}))
+
+
+@dataclass(frozen=True, slots=True)
+class FirstPoll:
+    """The guest's scope is off: turn it on, then ask again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Nothing has changed: answer when it has, or when the guest has waited this long."""
+
+    seconds: int
+
+
+def serve(wish: Wish, guest: Guest, site: Site) -> Answer | FirstPoll | Hold | ApproveEvents:
+    """The answer to a wish, or what has to happen before it."""
+    match wish:
+        case ReadEvents():
+            if not guest.panel.is_on:
+                return FirstPoll()
+            return read_events(wish, guest)
+        case ApproveEvents():
+            return wish
+        case ReadInstance(path, as_text):
+            scale_set = (guest.vm.set_name or "") if guest.vm.placement_group is not None else ""
+            return instance.read(instance.tree(guest.vm, site, scale_set), path, as_text=as_text)
+        case ReadVersions():
+            return _VERSIONS
+
+
+def read_events(wish: ReadEvents, guest: Guest, *, may_hold: bool = True) -> Answer | Hold:
+    """The document, or 304, or a hold until it changes."""
+    page = guest.panel.page
+    if wish.if_none_match is None or not matches(wish.if_none_match, page.etag(wish.version)):
+        return page.answer(wish.version)
+    if wish.wait_seconds and may_hold:
+        return Hold(wish.wait_seconds)
+    return page.not_modified(wish.version)

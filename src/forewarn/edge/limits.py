@@ -1,0 +1,40 @@
+"""How much of everything a guest may use. A limit on everything, and each limit has its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from forewarn.board.board import Guest
+
+_ROUNDING = 1e-6  # seconds; sums of fractions are not exact
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one guest may ask of the listener."""
+
+    requests_per_second: float = 5  # 0: no limit
+    header_bytes: int = 16 * 1024
+    body_bytes: int = 64 * 1024
+    connections_per_guest: int = 256
+    request_seconds: float = 10  # to send one request, from its first byte
+    idle_seconds: float = 75  # between requests on one connection
+    unread_bytes: int = 256 * 1024  # answers that a guest has not taken yet
+
+
+class RateLimiter:
+    """Up to N requests at once, refilled N a second, in one number per guest."""
+
+    __slots__ = ("_cost", "_slack")
+
+    def __init__(self, requests_per_second: float) -> None:
+        self._cost = 1 / requests_per_second if requests_per_second else 0.0
+        self._slack = 1 - self._cost + _ROUNDING
+
+    def admits(self, guest: Guest, now: float) -> bool:
+        """Whether one more request is within the limit; if so, it is counted."""
+        free_at = guest.next_free_at
+        if free_at - now > self._slack:
+            return False
+        guest.next_free_at = (max(now, free_at)) + self._cost
+        return True

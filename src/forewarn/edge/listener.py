@@ -1,0 +1,172 @@
+"""The sockets on which guests are heard.
+
+A caller is known by the interface or the port it came in on, where it has one to itself, else by its address. On
+one machine, a loopback caller whose address names no VM may be given the name of one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import partial
+from ipaddress import ip_address
+from typing import NamedTuple
+
+import structlog
+
+from forewarn.board.board import Board, Guest, wake_waiters
+from forewarn.edge.connection import GuestConnection, Resolve
+from forewarn.edge.desk import Desk
+from forewarn.errors import ConfigError
+from forewarn.wire.times import rfc1123
+
+log = structlog.get_logger()
+
+_BACKLOG = 4096
+_SWEEP_SECONDS = 1.0
+_DATE_SECONDS = 0.5
+_GOODBYE_SECONDS = 2.0
+_GOODBYE_LOOKS = 100
+
+
+class Way(NamedTuple):
+    """Where callers come in."""
+
+    host: str
+    port: int
+    interface: str | None = None
+
+
+class GuestListener:
+    """Opens, keeps and closes the guests' sockets; lives on one event loop."""
+
+    def __init__(self, desk: Desk, clock_now: Callable[[], datetime], default_guest: str | None = None) -> None:
+        self._desk = desk
+        self._clock_now = clock_now
+        self._default_guest = default_guest
+        self._servers: list[asyncio.Server] = []
+        self._own: dict[Way, asyncio.Server] = {}  # ports and interfaces that belong to one guest each
+        self._chores: list[asyncio.Task[None]] = []
+        self._listening: list[tuple[str, int]] = []
+
+    async def open(self, addresses: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
+        """Listen there; the addresses with the ports that were really taken."""
+        loop = asyncio.get_running_loop()
+        board = self._desk.board
+        board.on_change = partial(_hand_over, loop, wake_waiters)
+        for host, port in addresses:
+            bound = _bind(Way(host, port), is_shared=bool(board.interfaces))
+            self._servers.append(await self._listen(bound, self._by_address))
+            self._listening.append((host, bound.getsockname()[1]))
+        await self._open_own()
+        board.on_seats = partial(_hand_over, loop, self._reopen_own)
+        self._chores = [loop.create_task(self._sweep()), loop.create_task(self._tell_date())]
+        return self._listening
+
+    async def _listen(self, bound: socket.socket, resolve: Resolve) -> asyncio.Server:
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(lambda: GuestConnection(self._desk, resolve), sock=bound, backlog=_BACKLOG)
+
+    # Who is calling.
+
+    def _by_address(self, address: str) -> Guest | None:
+        board = self._desk.board
+        guest = board.guest_at(address)
+        if guest is None and self._default_guest is not None and ip_address(address).is_loopback:
+            return board.guests.get(self._default_guest)
+        return guest
+
+    # Ports and interfaces of one guest each.
+
+    async def _open_own(self) -> None:
+        board = self._desk.board
+        wanted: dict[Way, Resolve] = {}
+        for port in board.ports:
+            for host in dict.fromkeys(host for host, _ in self._listening):
+                wanted[Way(host, port)] = partial(_on_port, board, port)
+        for interface in board.interfaces:
+            for host, port in self._listening:
+                wanted[Way(host, port, interface)] = partial(_behind, board, interface)
+        for way in [way for way in self._own if way not in wanted]:
+            self._own.pop(way).close()
+        for way, resolve in wanted.items():
+            if way not in self._own:
+                self._own[way] = await self._listen(_bind(way, is_shared=way.interface is not None), resolve)
+
+    def _reopen_own(self) -> None:
+        async def reopen() -> None:
+            try:
+                await self._open_own()
+            except ConfigError as problem:
+                log.error("listener not opened", problem=problem.message)  # noqa: TRY400 - it is a sentence
+
+        self._chores.append(asyncio.get_running_loop().create_task(reopen()))
+
+    # Chores.
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            now = self._desk.now()
+            for connection in list(self._desk.connections):
+                connection.sweep(now)
+            self._chores = [chore for chore in self._chores if not chore.done()]
+
+    async def _tell_date(self) -> None:
+        while True:
+            self._desk.date = f"Date: {rfc1123(self._clock_now())}\r\n".encode("ascii")
+            await asyncio.sleep(_DATE_SECONDS)
+
+    async def close(self) -> None:
+        """Hear nobody new, answer who waits, hang up."""
+        for server in (*self._servers, *self._own.values()):
+            server.close()
+        for chore in self._chores:
+            chore.cancel()
+        for connection in list(self._desk.connections):
+            connection.finish()
+        for _ in range(_GOODBYE_LOOKS):
+            if not self._desk.connections:
+                return
+            await asyncio.sleep(_GOODBYE_SECONDS / _GOODBYE_LOOKS)
+
+
+def _on_port(board: Board, port: int, _address: str) -> Guest | None:
+    return board.guest_on_port(port)
+
+
+def _behind(board: Board, interface: str, _address: str) -> Guest | None:
+    return board.guest_behind(interface)
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, act: Callable[..., None], *what: object) -> None:
+    """Let the listener's own thread do it; after the loop has closed there is nobody left to tell."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(act, *what)
+
+
+def _bind(way: Way, *, is_shared: bool) -> socket.socket:
+    """A bound socket, or a sentence about why there is none."""
+    host, port, interface = way
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            bound.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        if is_shared:  # the same address once for all and once per interface
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if interface is not None:
+            bound.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, interface.encode() + b"\0")
+        bound.bind((host, port))
+    except OSError as problem:
+        bound.close()
+        where = f"{host}:{port}" + (f" on {interface}" if interface else "")
+        raise ConfigError(
+            f"Guests cannot be heard on {where}: {problem.strerror}.",
+            "Choose another address with --metadata, or stop what listens there.",
+        ) from problem
+    bound.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+    return bound

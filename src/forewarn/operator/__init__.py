@@ -1,0 +1,1 @@
+"""The operators' listener: REST, the stream, health and metrics."""

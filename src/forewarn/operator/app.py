@@ -1,0 +1,75 @@
+"""The operators' application: all endpoints on one ASGI app."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+
+from forewarn import __version__
+from forewarn.operator import clock, events, fleet, health, requests, stream
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, refuse, route
+from forewarn.operator.guard import LoopbackOnly
+from forewarn.operator.openapi import openapi
+
+
+class Index(msgspec.Struct):
+    """What is where."""
+
+    service: str
+    version: str
+    links: list[str]
+
+
+async def show_index(_call: Call, _: Nothing) -> Index:
+    """What is where."""
+    return Index("forewarn", __version__, [each.path for each in ENDPOINTS if each.method == "GET"])
+
+
+async def show_openapi(_call: Call, _: Nothing) -> dict[str, Any]:
+    """The description of all this, for programs."""
+    return openapi(ENDPOINTS)
+
+
+ENDPOINTS: list[Endpoint] = [
+    *fleet.ENDPOINTS,
+    *requests.ENDPOINTS,
+    *events.ENDPOINTS,
+    *clock.ENDPOINTS,
+    *stream.ENDPOINTS,
+    *health.ENDPOINTS,
+    Endpoint("GET", "/openapi.json", show_openapi, "The description of this interface", dict),
+    Endpoint("GET", "/", show_index, "What is where", Index),
+]
+
+_WORDS = {
+    404: ("NotFound", "There is no {path}.", "See /openapi.json for what there is."),
+    405: ("MethodNotAllowed", "{path} does not take {method}.", "See /openapi.json for what it takes."),
+}
+
+
+async def _no_route(request: Request, problem: Exception) -> Response:
+    status = problem.status_code if isinstance(problem, HTTPException) else 500
+    code, text, hint = _WORDS.get(status, ("Error", "{method} {path} failed.", ""))
+    return refuse(status, code, text.format(path=request.url.path, method=request.method), hint)
+
+
+async def _broken(request: Request, _problem: Exception) -> Response:
+    return refuse(500, "Internal", f"{request.method} {request.url.path} failed.", "See the service's log.")
+
+
+def make_app(office: Office) -> Starlette:
+    """The application; has to be made on the loop that will serve it."""
+    app = Starlette(
+        routes=[route(endpoint, office) for endpoint in ENDPOINTS],
+        middleware=[Middleware(LoopbackOnly)],
+        exception_handlers={HTTPException: _no_route, 500: _broken},
+    )
+    app.state.stream = stream.Stream(office.plane, asyncio.get_running_loop())
+    return app

@@ -1,0 +1,174 @@
+"""Fleet, VMs, hosts and scopes: what there is."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from forewarn.control.plane import ControlPlane
+from forewarn.core.fleet_check import Problem
+from forewarn.core.fleet_export import describe
+from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.placement import takes_vms
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import find_host, find_vm
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
+from forewarn.wire.fleet_file import BadFleet, read_json
+from forewarn.wire.rest import HostView, ScopeView, VmView, host_view, scope_view, vm_view
+
+T = TypeVar("T")
+
+
+class VmList(msgspec.Struct):
+    """A page of VMs."""
+
+    vms: list[VmView]
+    next: str | None = None
+
+
+class HostList(msgspec.Struct):
+    """A page of hosts."""
+
+    hosts: list[HostView]
+    next: str | None = None
+
+
+class ScopeList(msgspec.Struct):
+    """A page of scopes."""
+
+    scopes: list[ScopeView]
+    next: str | None = None
+
+
+class FleetApplied(msgspec.Struct):
+    """What a fleet changed, a line each."""
+
+    differences: list[str]
+
+
+def paged(names: Iterable[str], page: Page) -> tuple[list[str], str | None]:
+    """A page of names in order, and the value for `after` when there are more."""
+    wanted = (name for name in names if page.after is None or name > page.after)
+    found = heapq.nsmallest(page.limit + 1, wanted)
+    return found[: page.limit], found[page.limit - 1] if len(found) > page.limit else None
+
+
+async def list_vms(call: Call, _: Nothing) -> VmList | Refusal:
+    """VMs by name."""
+    page = call.page()
+    if isinstance(page, Refusal):
+        return page
+
+    def read(plane: ControlPlane) -> VmList:
+        names, following = paged(plane.world.vms, page)
+        return VmList([vm_view(plane.world, plane.world.vms[name]) for name in names], following)
+
+    return await call.on_plane(read, call.office.plane)
+
+
+async def show_vm(call: Call, _: Nothing) -> VmView | Refusal:
+    """One VM."""
+
+    def read(plane: ControlPlane) -> VmView | Refusal:
+        found = find_vm(plane.world, call.path("name"))
+        return found if isinstance(found, Refusal) else vm_view(plane.world, found)
+
+    return await call.on_plane(read, call.office.plane)
+
+
+async def list_hosts(call: Call, _: Nothing) -> HostList | Refusal:
+    """Hosts by name."""
+    page = call.page()
+    if isinstance(page, Refusal):
+        return page
+
+    def read(plane: ControlPlane) -> HostList:
+        names, following = paged(plane.world.hosts, page)
+        return HostList([_host(plane, name) for name in names], following)
+
+    return await call.on_plane(read, call.office.plane)
+
+
+def _host(plane: ControlPlane, name: str) -> HostView:
+    host = plane.world.hosts[name]
+    return host_view(plane.world, host, takes_vms=takes_vms(plane.world, host))
+
+
+async def show_host(call: Call, _: Nothing) -> HostView | Refusal:
+    """One host."""
+
+    def read(plane: ControlPlane) -> HostView | Refusal:
+        found = find_host(plane.world, call.path("name"))
+        return found if isinstance(found, Refusal) else _host(plane, found.name)
+
+    return await call.on_plane(read, call.office.plane)
+
+
+async def list_scopes(call: Call, _: Nothing) -> ScopeList | Refusal:
+    """Scopes by id."""
+    page = call.page()
+    if isinstance(page, Refusal):
+        return page
+
+    def read(plane: ControlPlane) -> ScopeList:
+        plane.polls.collect()
+        names, following = paged(plane.world.scopes, page)
+        return ScopeList([_scope(plane, name) for name in names], following)
+
+    return await call.on_plane(read, call.office.plane)
+
+
+def _scope(plane: ControlPlane, scope: str) -> ScopeView:
+    return scope_view(plane.world, plane.world.scopes[scope], plane.polls.last(scope))
+
+
+async def show_scope(call: Call, _: Nothing) -> ScopeView | Refusal:
+    """One scope."""
+
+    def read(plane: ControlPlane) -> ScopeView | Refusal:
+        plane.polls.collect()
+        scope = call.path("scope")
+        if scope not in plane.world.scopes:
+            return Refusal(Code.NOT_FOUND, f"There is no scope {scope}.", "forewarn scope list")
+        return _scope(plane, scope)
+
+    return await call.on_plane(read, call.office.plane)
+
+
+async def show_fleet(call: Call, _: Nothing) -> FleetSpec:
+    """The fleet in the words of a fleet file."""
+    return await call.on_plane(describe, call.office.plane.world)
+
+
+async def apply_fleet(call: Call, body: dict[str, Any]) -> FleetApplied | Refusal:
+    """Make the fleet what the body says: all of it, or nothing."""
+    try:
+        text = read_json(body)
+    except BadFleet as problem:
+        return Refusal(Code.BAD_REQUEST, str(problem))
+
+    def write(plane: ControlPlane) -> list[str] | list[Problem]:
+        return plane.apply_fleet(text.spec, call.actor)
+
+    outcome = await call.on_plane(write, call.office.plane)
+    problems = [each for each in outcome if isinstance(each, Problem)]
+    if problems:
+        return Refusal(Code.NOT_ALLOWED, str(text.refusal(problems)))
+    return FleetApplied([each for each in outcome if isinstance(each, str)])
+
+
+_PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `next` of the page before"}
+
+ENDPOINTS = [
+    Endpoint("GET", "/v1/fleet", show_fleet, "The fleet, in the words of a fleet file", FleetSpec),
+    Endpoint("PUT", "/v1/fleet", apply_fleet, "Apply a whole fleet, or change nothing", FleetApplied, body=dict),
+    Endpoint("GET", "/v1/vms", list_vms, "VMs by name", VmList, query=_PAGE),
+    Endpoint("GET", "/v1/vms/{name}", show_vm, "One VM", VmView),
+    Endpoint("GET", "/v1/hosts", list_hosts, "Hosts by name", HostList, query=_PAGE),
+    Endpoint("GET", "/v1/hosts/{name}", show_host, "One host", HostView),
+    Endpoint("GET", "/v1/scopes", list_scopes, "Scopes: on or off, and since when", ScopeList, query=_PAGE),
+    Endpoint("GET", "/v1/scopes/{scope:path}", show_scope, "One scope", ScopeView),
+]

@@ -1,0 +1,68 @@
+"""The OpenAPI page, made from the endpoints themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from forewarn import __version__
+from forewarn.operator.endpoint import Endpoint, Nothing
+from forewarn.wire.rest import ErrorBody
+
+_PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
+
+
+def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+    """The whole page."""
+    listed = list(endpoints)
+    types = (
+        [each.answer for each in listed] + [each.body for each in listed if each.body is not Nothing] + [ErrorBody]
+    )
+    schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
+    schema_of = {id(kind): schema for kind, schema in zip(types, schemas, strict=True)}
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in listed:
+        path = _PARAMETER.sub(r"{\1}", endpoint.path)
+        paths.setdefault(path, {})[endpoint.method.lower()] = _operation(endpoint, schema_of)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "forewarn",
+            "version": __version__,
+            "description": "Maintenance of virtual machines, announced before it happens.",
+        },
+        "paths": paths,
+        "components": {"schemas": components},
+    }
+
+
+def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
+    error = {"application/json": {"schema": schema_of[id(ErrorBody)]}}
+    content_type = "text/plain" if endpoint.answer is str else "application/json"
+    parameters = [
+        {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
+        for name in _PARAMETER.findall(endpoint.path)
+    ]
+    parameters += [
+        {"name": name, "in": "query", "required": False, "description": text, "schema": {"type": "string"}}
+        for name, text in endpoint.query.items()
+    ]
+    found: dict[str, Any] = {
+        "summary": endpoint.summary,
+        "operationId": f"{endpoint.method.lower()}{re.sub(r'[^A-Za-z0-9]+', '_', endpoint.path).rstrip('_')}",
+        "parameters": parameters,
+        "responses": {
+            str(endpoint.status): {
+                "description": "Done",
+                "content": {content_type: {"schema": schema_of[id(endpoint.answer)]}},
+            },
+            "default": {"description": "Refused: what was asked, what stands in the way", "content": error},
+        },
+    }
+    if endpoint.body is not Nothing:
+        schema = schema_of[id(endpoint.body)]
+        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+    return found

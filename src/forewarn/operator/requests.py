@@ -1,0 +1,148 @@
+"""What operators and owners ask for: work on VMs and on hosts."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Annotated, Literal
+
+import msgspec
+
+from forewarn.control.plane import Accepted, ControlPlane
+from forewarn.core.refusal import Refusal
+from forewarn.core.requests.hosts import Maintenance
+from forewarn.core.terms import Cause, Kind
+from forewarn.operator.endpoint import Call, Endpoint, Nothing
+from forewarn.operator.fleet import show_host
+from forewarn.store import history
+from forewarn.wire.rest import EventView, HostView, OperationView, event_view, operation_view
+
+_TEN_YEARS_SECONDS = 10 * 365 * 86400
+_DAY_SECONDS = 86400
+Notice = Annotated[int, msgspec.Meta(ge=-_TEN_YEARS_SECONDS, le=_TEN_YEARS_SECONDS)]
+
+
+class VmAccepted(msgspec.Struct):
+    """An operation on a VM, and its event where there is one."""
+
+    operation: OperationView
+    event: EventView | None
+
+
+class HostAccepted(msgspec.Struct):
+    """An operation on a host, and its events."""
+
+    operation: OperationView
+    events: list[EventView]
+
+
+class StopBody(msgspec.Struct, forbid_unknown_fields=True):
+    """How to stop a VM."""
+
+    deallocate: bool = False
+
+
+class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Planned work on a host."""
+
+    kind: Literal["Freeze", "Reboot", "Redeploy"]
+    by: Literal["pause", "live_migration"] = "pause"
+    duration_seconds: Annotated[int, msgspec.Meta(ge=-1, le=_DAY_SECONDS)] | None = None
+    notice_seconds: Notice | None = None
+    description: Annotated[str, msgspec.Meta(max_length=1000)] | None = None
+
+
+class DegradeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A predicted failure of a host."""
+
+    notice_seconds: Notice | None = None
+
+
+def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, list[EventView]]:
+    """The operation as it is by now: what it made due has been decided, and it may even have ended."""
+    wanted, world, now = accepted.operation.id, plane.world, plane.clock.now()
+    if wanted in world.operations:
+        operation, events = world.operations[wanted], list(world.events_of(wanted))
+    else:
+        with plane.store.transaction() as transaction:
+            operation = history.find_operation(transaction.connection, wanted) or accepted.operation
+            events = history.events_of(transaction.connection, wanted)
+    return (
+        operation_view(world, operation, events, now),
+        [event_view(world, event, now) for event in events],
+    )
+
+
+async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | Refusal:
+    plane, name = call.office.plane, call.path("name")
+    if isinstance(body, StopBody) and body.deallocate:
+        cause = Cause.DEALLOCATE
+    if cause is Cause.EVICT:
+        outcome = await call.on_plane(plane.evict, name, call.actor)
+    else:
+        outcome = await call.on_plane(plane.ask_for_vm, cause, name, call.actor)
+    if isinstance(outcome, Refusal):
+        return outcome
+    operation, events = await call.on_plane(_accepted, plane, outcome)
+    return VmAccepted(operation, events[0] if events else None)
+
+
+async def _host_accepted(call: Call, outcome: Accepted | Refusal) -> HostAccepted | Refusal:
+    if isinstance(outcome, Refusal):
+        return outcome
+    return HostAccepted(*await call.on_plane(_accepted, call.office.plane, outcome))
+
+
+async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Refusal:
+    """Announce planned work on a host."""
+    asked = Maintenance(
+        kind=Kind(body.kind),
+        by_live_migration=body.by == "live_migration",
+        duration_seconds=body.duration_seconds,
+        notice=None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds),
+        description=body.description,
+    )
+    plane = call.office.plane
+    return await _host_accepted(call, await call.on_plane(plane.maintain, call.path("name"), asked, call.actor))
+
+
+async def degrade(call: Call, body: DegradeBody) -> HostAccepted | Refusal:
+    """Announce that a host's VMs are to leave it before it fails."""
+    notice = None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds)
+    plane = call.office.plane
+    return await _host_accepted(call, await call.on_plane(plane.degrade, call.path("name"), notice, call.actor))
+
+
+async def fail(call: Call, _: Nothing) -> HostAccepted | Refusal:
+    """Say that a host has failed."""
+    plane = call.office.plane
+    return await _host_accepted(call, await call.on_plane(plane.fail, call.path("name"), call.actor))
+
+
+async def recover(call: Call, _: Nothing) -> HostView | Refusal:
+    """Say that a host is well again."""
+    refusal = await call.on_plane(call.office.plane.recover, call.path("name"), call.actor)
+    return refusal if refusal is not None else await show_host(call, Nothing())
+
+
+def _vm_endpoint(verb: str, cause: Cause, summary: str, body: type = Nothing) -> Endpoint:
+    path = f"/v1/vms/{{name}}/{verb}"
+    return Endpoint("POST", path, partial(_ask_for_vm, cause), summary, VmAccepted, 202, body)
+
+
+ENDPOINTS = [
+    _vm_endpoint("restart", Cause.RESTART, "Restart a VM: Reboot, with notice where its scope is on"),
+    _vm_endpoint("redeploy", Cause.REDEPLOY, "Redeploy a VM to another host, with notice"),
+    _vm_endpoint("delete", Cause.DELETE, "Delete a VM: Terminate, with notice where a profile says so"),
+    _vm_endpoint("evict", Cause.EVICT, "Take a Spot VM's capacity back: Preempt"),
+    _vm_endpoint("stop", Cause.STOP, "Stop a VM, at once; no event", StopBody),
+    _vm_endpoint("start", Cause.START, "Start a VM, at once; no event"),
+    Endpoint(
+        "POST", "/v1/hosts/{name}/maintain", maintain, "Announce work on a host", HostAccepted, 202, MaintainBody
+    ),
+    Endpoint(
+        "POST", "/v1/hosts/{name}/degrade", degrade, "A host is expected to fail", HostAccepted, 202, DegradeBody
+    ),
+    Endpoint("POST", "/v1/hosts/{name}/fail", fail, "A host has failed", HostAccepted, 202),
+    Endpoint("POST", "/v1/hosts/{name}/recover", recover, "A host is well again", HostView),
+]

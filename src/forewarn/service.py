@@ -1,0 +1,214 @@
+"""The one place that joins the parts: store, clock, driver, board, plane and listeners, in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import structlog
+import uvicorn
+
+from forewarn.board.board import Board
+from forewarn.clock import Clock, SystemClock, VirtualClock
+from forewarn.config import Address, Settings
+from forewarn.control.plane import ControlPlane
+from forewarn.control.runner import Runner
+from forewarn.control.timekeeper import Timekeeper
+from forewarn.core.fleet_check import Problem
+from forewarn.core.fleet_plan import plan_fleet
+from forewarn.core.notice import Rules
+from forewarn.core.refusal import Refusal
+from forewarn.drivers.machines import Machines
+from forewarn.drivers.simulated import SECONDS, SimulatedDriver
+from forewarn.edge.desk import Desk
+from forewarn.edge.limits import Limits
+from forewarn.edge.listener import GuestListener
+from forewarn.errors import ConfigError
+from forewarn.operator.app import make_app
+from forewarn.operator.endpoint import Office
+from forewarn.operator.guard import is_loopback
+from forewarn.store.sql import ClockMark, SqlStore
+from forewarn.wire.fleet_file import BadFleet, FleetText, read_toml
+from forewarn.wire.imds.instance import Site
+
+log = structlog.get_logger()
+
+_NO_SEED = "00000000-0000-0000-0000-000000000000"
+
+
+class Service:
+    """Everything that `forewarn serve` runs; start and stop it on one event loop."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.metadata: list[Address] = []  # where guests are heard, once started
+        self.operator: Address = settings.operator
+        self.fleet_differences: list[str] = []
+        self._refuse_open_address()
+        fleet = _read_fleet(settings.fleet) if settings.fleet else None
+        self.store = SqlStore(settings.store)
+        try:
+            self._assemble()
+            if fleet is not None:
+                self._take_fleet(fleet)
+        except BaseException:
+            self.store.close()
+            raise
+
+    def _refuse_open_address(self) -> None:
+        host, port = self.settings.operator
+        if not is_loopback(host):
+            raise ConfigError(
+                f"Operators would be heard on {host}:{port} without having to sign in.",
+                "Use --operator 127.0.0.1:PORT.",
+            )
+
+    def _assemble(self) -> None:
+        settings = self.settings
+        with self.store.transaction() as transaction:
+            mark = transaction.mark()
+        self.clock = _make_clock(settings, mark)
+        rules = Rules(
+            lead=timedelta(seconds=settings.lead),
+            user_operation_limit=settings.user_operation_limit,
+            resets_incarnation=settings.reset_incarnation,
+            failed_host_kind=settings.failed_host_kind,
+            action_limit=timedelta(seconds=settings.action_limit),
+        )
+        self.machines = Machines.open(_machines_file(settings))
+        self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
+        self.board = Board()
+        self.plane = ControlPlane(
+            store=self.store, driver=self.driver, board=self.board, clock=self.clock, rules=rules
+        )
+        self.plane.open()
+        self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None
+        self.runner = Runner(self.plane, self.timekeeper)
+        self.desk = Desk(
+            self.board,
+            approve=self._approve,
+            first_poll=self._first_poll,
+            limits=Limits(requests_per_second=settings.requests_per_second),
+            site=Site(settings.location, settings.subscription, settings.tenant),
+            first_call_delay=settings.first_call_delay,
+        )
+        self._listener = GuestListener(self.desk, self.clock.now, settings.guest)
+
+    async def _approve(self, vm: str, events: tuple[str, ...]) -> Refusal | None:
+        return await self.runner.call(self.plane.approve_as_guest, vm, events)
+
+    async def _first_poll(self, vm: str) -> Refusal | None:
+        return await self.runner.call(self.plane.first_poll, vm)
+
+    def _take_fleet(self, text: FleetText) -> None:
+        """Apply the fleet to an empty store; to any other, only compare."""
+        if self.plane.world.number:
+            self.fleet_differences = plan_fleet(self.plane.world, text.spec, _NO_SEED).differences
+            return
+        problems = [each for each in self.plane.apply_fleet(text.spec, "fleet file") if isinstance(each, Problem)]
+        if problems:
+            raise ConfigError(str(text.refusal(problems)))
+
+    async def start(self) -> None:
+        """Hear guests and operators; returns when both may call."""
+        if self.settings.guest is not None and self.settings.guest not in self.plane.world.vms:
+            known = ", ".join(sorted(self.plane.world.vms)[:5])
+            raise ConfigError(
+                f"--guest names {self.settings.guest}, and there is no such VM.",
+                f"The fleet has {known}, for example." if known else "Give a fleet with --fleet.",
+            )
+        self.runner.start()
+        try:
+            self.metadata = await self._listener.open(self.settings.metadata)
+            await self._open_operator()
+        except BaseException:
+            await self.stop()
+            raise
+
+    async def _open_operator(self) -> None:
+        app = make_app(Office(self.plane, self.runner, self.desk.tally, self.timekeeper, self.fleet_differences))
+        self._stream = app.state.stream
+        bound = _bind_operator(self.settings.operator)
+        self.operator = (self.settings.operator[0], bound.getsockname()[1])
+        config = uvicorn.Config(
+            app, log_config=None, lifespan="off", access_log=False, ws="none", timeout_graceful_shutdown=2
+        )
+        self._operator_server = _QuietServer(config)
+        self._operator_task = asyncio.create_task(self._operator_server.serve(sockets=[bound]))
+        while not self._operator_server.started:
+            if self._operator_task.done():
+                await self._operator_task
+            await asyncio.sleep(0.001)
+
+    async def stop(self) -> None:
+        """Answer who waits, finish what was asked, write down what is only in memory."""
+        await self._listener.close()
+        if hasattr(self, "_operator_task"):
+            self._stream.close()
+            self._operator_server.should_exit = True
+            await self._operator_task
+        await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
+        self.driver.close()
+        self.store.close()
+
+
+class _QuietServer(uvicorn.Server):
+    """Uvicorn without its own signal handling: the process has one owner."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:
+    was_virtual = mark is not None and mark.epoch == VirtualClock.epoch
+    if mark is not None and was_virtual != settings.is_virtual:
+        kept = "a virtual clock" if was_virtual else "the system clock"
+        raise ConfigError(
+            f"The store {settings.store} was kept by {kept}.",
+            f"Serve with --clock {'virtual' if was_virtual else 'system'}, or name another store with --store.",
+        )
+    if not settings.is_virtual:
+        return SystemClock()
+    return VirtualClock(mark.now if mark else settings.clock_start or datetime.now(UTC).replace(microsecond=0))
+
+
+def _machines_file(settings: Settings) -> Path | None:
+    """Simulated machines last as long as the store that speaks of them."""
+    if settings.machines is not None:
+        return settings.machines
+    path = settings.store.removeprefix("sqlite:///")
+    if settings.store.startswith("sqlite:///") and path and path != ":memory:":
+        return Path(f"{path}.machines")
+    return None
+
+
+def _read_fleet(file: Path) -> FleetText:
+    try:
+        return read_toml(file.read_text(encoding="utf-8"), str(file))
+    except OSError as problem:
+        raise ConfigError(f"{file} cannot be read: {problem.strerror}.", "Name another with --fleet.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
+    except BadFleet as problem:
+        raise ConfigError(str(problem)) from None
+
+
+def _bind_operator(address: Address) -> socket.socket:
+    host, port = address
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as problem:
+        bound.close()
+        raise ConfigError(
+            f"Operators cannot be heard on {host}:{port}: {problem.strerror}.",
+            "Choose another address with --operator, or stop what listens there.",
+        ) from problem
+    return bound

@@ -1,0 +1,208 @@
+"""Opening a store: where it is, whether it is ours, and whether its tables are of this version.
+
+A fresh store is made in one step. The migration tool is imported only when there is something to migrate.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+from sqlalchemy.pool import StaticPool
+
+from forewarn.errors import StoreError
+from forewarn.store.tables import REVISIONS, marks, metadata
+
+_URL_HINT = "Use sqlite:///PATH, sqlite:// (in memory) or postgresql://USER@HOST/DATABASE."
+ADVISORY_LOCK = 0x666F7265_7761726E  # "forewarn"
+_SCHEMA_LOCK = ADVISORY_LOCK + 1
+_PLANE_LOCK = ADVISORY_LOCK + 2
+
+revisions = sa.Table("alembic_version", sa.MetaData(), sa.Column("version_num", sa.String(32), primary_key=True))
+
+
+class Opened:
+    """A connection that is made again when it breaks, and the lock that keeps a second service out."""
+
+    def __init__(self, url: str, *, exclusive: bool) -> None:
+        self._url = _parse(url)
+        self.is_sqlite = self._url.get_backend_name() == "sqlite"
+        self.is_in_memory = self.is_sqlite and not self._url.database
+        self._engine = self._make_engine()
+        self._lock_file = _lock_file(self._url.database) if exclusive and self._is_file else None
+        self._exclusive = exclusive
+        self._connection: sa.Connection | None = None
+        self.dialect = self._engine.dialect
+
+    @property
+    def _is_file(self) -> bool:
+        return self.is_sqlite and not self.is_in_memory
+
+    def _make_engine(self) -> sa.Engine:
+        if self.is_in_memory:
+            arguments = {"check_same_thread": False}
+            return self._engine_with(connect_args=arguments, poolclass=StaticPool)
+        if self.is_sqlite:
+            return self._engine_with(connect_args={"check_same_thread": False, "timeout": 10})
+        return self._engine_with(connect_args={"connect_timeout": 10})
+
+    def _engine_with(self, **options: object) -> sa.Engine:
+        try:
+            return sa.create_engine(self._url, isolation_level="AUTOCOMMIT", **options)
+        except ModuleNotFoundError as problem:
+            raise StoreError(
+                f"The store {self.shown} needs the Python package {problem.name}.",
+                "pip install 'forewarn[postgresql]'",
+            ) from problem
+
+    @property
+    def shown(self) -> str:
+        """The address without its password."""
+        return self._url.render_as_string(hide_password=True)
+
+    def alive(self) -> sa.Connection:
+        """The connection, made now if there is none."""
+        if self._connection is None:
+            connection = self._connect()
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _connect(self) -> sa.Connection:
+        try:
+            return self._engine.connect()
+        except exc.DBAPIError as problem:
+            raise StoreError(
+                f"The store {self.shown} cannot be opened: {str(problem.orig).strip()}.",
+                _URL_HINT if self.is_sqlite else "Check that PostgreSQL runs there and lets this user in.",
+            ) from problem
+
+    def _prepare(self, connection: sa.Connection) -> None:
+        if self.is_sqlite:
+            try:
+                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+                connection.exec_driver_sql("PRAGMA synchronous = FULL")
+            except exc.DBAPIError as problem:
+                raise StoreError(
+                    f"The store {self.shown} cannot be opened: {problem.orig}.",
+                    "Name another file, or move this one away.",
+                ) from problem
+            return
+        connection.exec_driver_sql("SET idle_in_transaction_session_timeout = '30s'")
+        if (
+            self._exclusive
+            and not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_PLANE_LOCK))).scalar()
+        ):
+            raise _in_use(self.shown)
+
+    def drop(self) -> None:
+        """Let go of a connection that may be broken; one in memory is all there is, and stays."""
+        if self._connection is None:
+            return
+        if self.is_in_memory:
+            with suppress(exc.DBAPIError):
+                self._connection.exec_driver_sql("ROLLBACK")
+            return
+        self._connection.invalidate()
+        self._connection.close()
+        self._connection = None
+
+    def close(self) -> None:
+        """Give back the connection and the lock."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._engine.dispose()
+        if self._lock_file is not None:
+            self._lock_file.close()
+
+
+def _parse(text: str) -> sa.URL:
+    try:
+        url = sa.make_url(text)
+    except exc.ArgumentError:
+        raise StoreError(f"{text!r} is no store address.", _URL_HINT) from None
+    if url.drivername in {"postgresql", "postgres"}:
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername == "sqlite":
+        if url.database and not Path(url.database).parent.is_dir():
+            raise StoreError(
+                f"The store {text} cannot be opened: there is no directory {Path(url.database).parent}.",
+                f"mkdir -p {Path(url.database).parent}",
+            )
+        return url.set(database=None) if url.database == ":memory:" else url
+    raise StoreError(f"{text!r} is no store that forewarn knows.", _URL_HINT)
+
+
+def _lock_file(database: str | None) -> TextIO:
+    """A locked file beside the database; the lock ends with the process, however it ends."""
+    try:
+        lock = Path(f"{database}.lock").open("w", encoding="ascii")  # noqa: SIM115 - held as long as the store
+    except OSError as problem:
+        raise StoreError(f"The store sqlite:///{database} cannot be opened: {problem.strerror}.") from problem
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise _in_use(f"sqlite:///{database}") from None
+    return lock
+
+
+def _in_use(shown: str) -> StoreError:
+    return StoreError(
+        f"The store {shown} is in use by another forewarn service.",
+        "Stop that one first, or name another store with --store.",
+    )
+
+
+def prepare_schema(opened: Opened, migrate: Callable[[sa.Connection], None]) -> None:
+    """Make the tables of a fresh store, bring older ones up to date, refuse newer ones."""
+    connection = opened.alive()
+    if not opened.is_sqlite:
+        connection.execute(sa.select(sa.func.pg_advisory_lock(_SCHEMA_LOCK)))
+    try:
+        _prepare_schema(opened, connection, migrate)
+    finally:
+        if not opened.is_sqlite:
+            connection.execute(sa.select(sa.func.pg_advisory_unlock(_SCHEMA_LOCK)))
+
+
+def _prepare_schema(opened: Opened, connection: sa.Connection, migrate: Callable[[sa.Connection], None]) -> None:
+    there = set(sa.inspect(connection).get_table_names())
+    if revisions.name not in there:
+        if there & set(metadata.tables):
+            raise StoreError(
+                f"The store {opened.shown} has tables of another program, or was made by a broken forewarn.",
+                "Name another store with --store.",
+            )
+        create(connection)
+        return
+    found = connection.execute(sa.select(revisions.c.version_num)).scalar()
+    if found == REVISIONS[-1]:
+        return
+    if found not in REVISIONS:
+        raise StoreError(
+            f"The store {opened.shown} was written by a newer forewarn (schema {found}; this one knows up to "
+            f"{REVISIONS[-1]}).",
+            "Install that version or a newer one; nothing was changed.",
+        )
+    migrate(connection)
+
+
+def create(connection: sa.Connection) -> None:
+    """The tables of this version, in one transaction: all of them or none."""
+    connection.exec_driver_sql("BEGIN")
+    metadata.create_all(connection)
+    revisions.metadata.create_all(connection)
+    connection.execute(revisions.insert().values(version_num=REVISIONS[-1]))
+    connection.execute(marks.insert().values(id=1, number=0, clock_epoch="", clock_elapsed=0, clock_now=0))
+    connection.exec_driver_sql("COMMIT")

@@ -1,0 +1,209 @@
+"""The store: what was answered, kept.
+
+A transaction is exclusive on both databases: SQLite takes its write lock at once, PostgreSQL an advisory lock that
+ends with the transaction. So whoever writes has read the newest state before, and the version column catches
+those who have not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import exc
+
+from forewarn.core.phase import Phase
+from forewarn.core.terms import VmState
+from forewarn.core.world import Changes, Deed, Entity
+from forewarn.errors import StaleWrite, StoreUnavailable
+from forewarn.store.codec import instant, micros
+from forewarn.store.opening import ADVISORY_LOCK, Opened, prepare_schema
+from forewarn.store.statements import Statements
+from forewarn.store.tables import TABLE_OF, attempts, events, marks, operations, polls, vms
+
+_OPEN = (Phase.SCHEDULED, Phase.STARTED)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMark:
+    """What the clocks showed at a commit; `elapsed` is comparable within one epoch."""
+
+    epoch: str
+    elapsed: timedelta
+    now: datetime
+
+
+class Transaction:
+    """Everything that may be done while nobody else writes."""
+
+    def __init__(self, connection: sa.Connection, statements: Statements) -> None:
+        self.connection = connection
+        self._statements = statements
+        self.number: int = connection.execute(sa.select(marks.c.number)).scalar_one()
+
+    def everything(self) -> Iterator[Entity]:
+        """The fleet, the scopes and all that is open, each after what it refers to."""
+        for kind, table in TABLE_OF.items():
+            if kind is not Deed:
+                yield from self._read(kind, _still_there(table))
+
+    def news(self, since: int) -> Iterator[Entity]:
+        """All that was written after the commit of that number, ended and deleted things included."""
+        for kind, table in TABLE_OF.items():
+            if kind is not Deed:
+                yield from self._read(kind, sa.select(table).where(table.c.version > since))
+
+    def _read(self, kind: type[Any], query: sa.Select[Any]) -> Iterator[Any]:
+        codec = self._statements.codec(kind)
+        for row in self.connection.execute(query):
+            yield codec.decode(row)
+
+    def write(self, changes: Changes, mark: ClockMark) -> None:
+        """Keep a commit, or raise `StaleWrite` and keep nothing."""
+        if changes.number != self.number + 1:
+            raise StaleWrite(f"commit {changes.number} was made from an older state than commit {self.number}")
+        fresh: dict[type, list[tuple[Any, ...]]] = {}
+        changed: dict[type, list[tuple[Any, ...]]] = {}
+        for entity, seen in zip(changes.entities, changes.seen, strict=True):
+            row = self._statements.codec(type(entity)).encode(entity)
+            if seen:
+                changed.setdefault(type(entity), []).append((*row, *self._statements.key(entity), seen))
+            else:
+                fresh.setdefault(type(entity), []).append(tuple(row))
+        for kind, rows in fresh.items():
+            self._run(self._statements.insert(kind), rows)
+        for kind, rows in changed.items():
+            self._run(self._statements.update(kind), rows)
+        if changes.deeds:
+            codec = self._statements.codec(Deed)
+            self._run(self._statements.insert(Deed), [tuple(codec.encode(deed)) for deed in changes.deeds])
+        self._write_mark(mark, changes.number)
+
+    def _run(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        written = self.connection.exec_driver_sql(statement, rows).rowcount
+        if written != len(rows):
+            raise StaleWrite(f"{len(rows) - written} of {len(rows)} rows had been changed by somebody else")
+
+    def _write_mark(self, mark: ClockMark, number: int) -> None:
+        self.connection.execute(
+            marks.update().values(
+                number=number,
+                clock_epoch=mark.epoch,
+                clock_elapsed=mark.elapsed // _MICROSECOND,
+                clock_now=micros(mark.now),
+            )
+        )
+
+    def keep_mark(self, mark: ClockMark) -> None:
+        """Write down what the clocks show, without any other change."""
+        self._write_mark(mark, self.number)
+
+    def mark(self) -> ClockMark | None:
+        """What the clocks showed last; None in a store that nothing was ever written to."""
+        row = self.connection.execute(sa.select(marks)).one()
+        if not row.clock_epoch:
+            return None
+        return ClockMark(row.clock_epoch, timedelta(microseconds=row.clock_elapsed), instant(row.clock_now))
+
+    def keep_polls(self, last: Mapping[str, datetime]) -> None:
+        """Write down when each of the scopes was last asked for."""
+        if last:
+            rows = [(scope, micros(at)) for scope, at in last.items()]
+            self.connection.exec_driver_sql(self._statements.upsert_polls, rows)
+
+    def forget_polls(self, scopes: Iterable[str]) -> None:
+        """Drop what was noted for scopes that are gone."""
+        for scope in scopes:
+            self.connection.execute(polls.delete().where(polls.c.scope == scope))
+
+    def polls(self) -> dict[str, datetime]:
+        """When each scope was last asked for, as far as it was written down."""
+        return {row.scope: instant(row.at) for row in self.connection.execute(sa.select(polls))}
+
+
+def _still_there(table: sa.Table) -> sa.Select[Any]:
+    """The rows of a table that are not history."""
+    query = sa.select(table)
+    is_open = operations.c.phase.in_(_OPEN)
+    if table is vms:
+        return query.where(vms.c.state != VmState.DELETED).order_by(vms.c.instance, vms.c.name)
+    if table is operations:
+        return query.where(is_open).order_by(operations.c.created_at, operations.c.id)
+    if table is events:
+        of_open = events.c.operation.in_(sa.select(operations.c.id).where(is_open))
+        return query.where(of_open).order_by(events.c.number)
+    if table is attempts:
+        return query.where(attempts.c.operation.in_(sa.select(operations.c.id).where(is_open)))
+    return query.where(table.c.is_gone.is_(False))
+
+
+class SqlStore:
+    """SQLite or PostgreSQL, behind one contract; tests/store says what it promises."""
+
+    def __init__(self, url: str, *, exclusive: bool = True) -> None:
+        self._opened = Opened(url, exclusive=exclusive)
+        try:
+            prepare_schema(self._opened, _migrate)
+        except BaseException:
+            self._opened.close()
+            raise
+        self._statements = Statements(self._opened.dialect)
+
+    @property
+    def address(self) -> str:
+        """Where it is, without a password."""
+        return self._opened.shown
+
+    @contextmanager
+    def transaction(self) -> Iterator[Transaction]:
+        """Nobody else writes inside; all of it is kept when the block ends, none of it when it raises."""
+        connection = self._guarded(self._begin)
+        try:
+            yield Transaction(connection, self._statements)
+        except BaseException as problem:
+            self._abandon(connection)
+            if isinstance(problem, exc.DBAPIError):
+                raise _unavailable(problem) from problem
+            raise
+        self._guarded(lambda: connection.exec_driver_sql("COMMIT"))
+
+    def _begin(self) -> sa.Connection:
+        connection = self._opened.alive()
+        if self._opened.is_sqlite:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+        else:
+            connection.exec_driver_sql("BEGIN")
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({ADVISORY_LOCK})")
+        return connection
+
+    def _guarded(self, act: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the act returns
+        try:
+            return act()
+        except exc.DBAPIError as problem:
+            self._opened.drop()
+            raise _unavailable(problem) from problem
+
+    def _abandon(self, connection: sa.Connection) -> None:
+        try:
+            connection.exec_driver_sql("ROLLBACK")
+        except exc.SQLAlchemyError:
+            self._opened.drop()
+
+    def close(self) -> None:
+        """Let go of the database and of the lock on it."""
+        self._opened.close()
+
+
+def _unavailable(problem: exc.DBAPIError) -> StoreUnavailable:
+    return StoreUnavailable(f"The store did not answer: {str(problem.orig).strip()}")
+
+
+def _migrate(connection: sa.Connection) -> None:
+    from forewarn.store.migrate import upgrade  # noqa: PLC0415 - the tool is imported only when it is needed
+
+    upgrade(connection)

@@ -1,0 +1,232 @@
+"""The tables. Columns are the fields of the core's values, in their order.
+
+`version` is the number of the commit that wrote the row: it guards writes, and it tells what is new since a
+commit. Instants and durations are whole microseconds.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table, Text
+
+from forewarn.core.event import Event
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
+from forewarn.core.operation import Attempt, Operation
+from forewarn.core.scope import Scope
+from forewarn.core.world import Deed
+
+REVISIONS = ("0001",)  # of the schema, oldest first; each is a file in migrations/versions
+
+metadata = MetaData()
+
+
+def _version() -> Column[int]:
+    return Column("version", BigInteger, nullable=False, index=True)
+
+
+def _micros(name: str, *, nullable: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable)
+
+
+hosts = Table(
+    "hosts",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("zone", String),
+    Column("fault_domain", Integer, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("condition", String, nullable=False),
+    Column("is_declared", Boolean, nullable=False),
+    Column("is_gone", Boolean, nullable=False),
+    _version(),
+)
+
+availability_sets = Table(
+    "availability_sets",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("resource_group", String, nullable=False),
+    Column("update_domains", Integer, nullable=False),
+    Column("fault_domains", Integer, nullable=False),
+    Column("spread", Boolean, nullable=False),
+    Column("is_gone", Boolean, nullable=False),
+    _version(),
+)
+
+scale_sets = Table(
+    "scale_sets",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("resource_group", String, nullable=False),
+    Column("capacity", Integer, nullable=False),
+    Column("hosts", Text, nullable=False),
+    Column("addresses", Text, nullable=False),
+    Column("priority", String, nullable=False),
+    Column("eviction_policy", String, nullable=False),
+    _micros("terminate_notification", nullable=True),
+    Column("placement_group_size", Integer, nullable=False),
+    Column("zones", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("is_gone", Boolean, nullable=False),
+    _version(),
+)
+
+cloud_services = Table(
+    "cloud_services",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("resource_group", String, nullable=False),
+    Column("is_gone", Boolean, nullable=False),
+    _version(),
+)
+
+scopes = Table(
+    "scopes",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("subject", String, nullable=False),
+    Column("generation", BigInteger, nullable=False),
+    Column("placement_group", Integer),
+    Column("incarnation", BigInteger, nullable=False),
+    Column("is_on", Boolean, nullable=False),
+    _micros("on_since", nullable=True),
+    Column("was_on_before", Boolean, nullable=False),
+    Column("is_gone", Boolean, nullable=False),
+    _version(),
+)
+
+vms = Table(
+    "vms",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("vm_id", String, nullable=False),
+    Column("host", String, nullable=False),
+    Column("home", String),
+    Column("scope", String, nullable=False),
+    Column("resource_group", String, nullable=False),
+    Column("set_name", String),
+    Column("instance", Integer),
+    Column("placement_group", Integer),
+    Column("is_role_instance", Boolean, nullable=False),
+    Column("update_domain", Integer, nullable=False),
+    Column("fault_domain", Integer, nullable=False),
+    Column("zone", String),
+    Column("addresses", Text, nullable=False),
+    Column("interface", String),
+    Column("port", Integer),
+    Column("computer_name", String),
+    Column("priority", String, nullable=False),
+    Column("eviction_policy", String, nullable=False),
+    _micros("terminate_notification", nullable=True),
+    Column("tags", Text, nullable=False),
+    Column("state", String, nullable=False),
+    _version(),
+)
+
+operations = Table(
+    "operations",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("cause", String, nullable=False),
+    Column("action", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("kind", String),
+    Column("targets", Text, nullable=False),
+    Column("asked_by", String, nullable=False),
+    _micros("created_at"),
+    Column("phase", String, nullable=False, index=True),
+    Column("host", String),
+    Column("description", Text, nullable=False),
+    Column("duration_seconds", Integer, nullable=False),
+    _micros("started_at", nullable=True),
+    _micros("begin_at", nullable=True),
+    _micros("ended_at", nullable=True),
+    Column("reason", Text, nullable=False),
+    _version(),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("number", BigInteger, nullable=False, index=True),
+    Column("operation", String, nullable=False, index=True),
+    Column("scope", String, nullable=False),
+    Column("update_domain", Integer),
+    Column("resources", Text, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("duration_seconds", Integer, nullable=False),
+    Column("phase", String, nullable=False),
+    _micros("created_at"),
+    _micros("not_before"),
+    _micros("lapses_at"),
+    Column("approvals", Text, nullable=False),
+    _micros("started_at", nullable=True),
+    _micros("ended_at", nullable=True),
+    Column("reason", Text, nullable=False),
+    _version(),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("operation", String, primary_key=True),
+    Column("vm", String, primary_key=True),
+    Column("action", String, nullable=False),
+    _micros("recorded_at"),
+    _micros("deadline_at"),
+    Column("host", String, nullable=False),
+    Column("destination", String),
+    Column("duration_seconds", Integer, nullable=False),
+    Column("outcome", String),
+    Column("reason", Text, nullable=False),
+    _micros("ended_at", nullable=True),
+    _version(),
+)
+
+deeds = Table(
+    "deeds",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    _micros("at"),
+    Column("actor", String, nullable=False),
+    Column("verb", String, nullable=False),
+    Column("operation", String, index=True),
+    Column("event", String),
+    Column("subject", Text, nullable=False),
+    Column("detail", Text, nullable=False),
+)
+
+polls = Table(
+    "polls",
+    metadata,
+    Column("scope", String, primary_key=True),
+    _micros("at"),
+)
+
+# One row: the number of the last commit, and what the clocks showed when it was written.
+marks = Table(
+    "marks",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("number", BigInteger, nullable=False),
+    Column("clock_epoch", String, nullable=False),
+    _micros("clock_elapsed"),
+    _micros("clock_now"),
+)
+
+# In the order in which rows are written and read: an event finds its operation, an operation its machines.
+TABLE_OF = {
+    Host: hosts,
+    AvailabilitySet: availability_sets,
+    ScaleSet: scale_sets,
+    CloudService: cloud_services,
+    Scope: scopes,
+    Vm: vms,
+    Operation: operations,
+    Event: events,
+    Attempt: attempts,
+    Deed: deeds,
+}

@@ -1,0 +1,1 @@
+"""How it is said: bytes to values and values to bytes, without sockets."""

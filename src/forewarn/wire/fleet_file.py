@@ -1,0 +1,121 @@
+"""Fleet files: TOML, or the same keys as JSON.
+
+A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence. What to do.`
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, get_args, get_type_hints
+
+import msgspec
+
+from forewarn.core.fleet_check import Place, Problem, check
+from forewarn.core.fleet_spec import FleetSpec
+from forewarn.wire.toml_lines import find_lines
+
+_PATH = re.compile(r"\$\.(\w+)(?:\[(\d+)\])?(?:\.(\w+))?")
+_TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
+_SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
+
+
+class BadFleet(Exception):
+    """A description that cannot be used; each line names a place, a problem and a remedy."""
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+Locate = Callable[[Place], str]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetText:
+    """A description that was read, and the way to say where in it something stands."""
+
+    spec: FleetSpec
+    locate: Locate
+
+    def refusal(self, problems: list[Problem]) -> BadFleet:
+        """The problems, each with its place."""
+        return BadFleet(tuple(f"{self.locate(each.where)}: {each.what} {each.remedy}" for each in problems))
+
+
+def read_toml(text: str, name: str) -> FleetText:
+    """The fleet that a TOML text describes, or `BadFleet`."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        match = _TOML_LINE.search(str(problem))
+        line = match[1] if match and match[1] else text.count("\n") + 1
+        what = _TOML_LINE.sub("", str(problem)).strip()
+        raise BadFleet((f"{name}:{line}: {what}. Mend the TOML syntax.",)) from None
+    lines = find_lines(text)
+
+    def locate(place: Place) -> str:
+        line = lines.line(place.section, place.index, place.key)
+        return f"{name}:{line}" if line else name
+
+    return _read(raw, locate)
+
+
+def read_json(raw: Any) -> FleetText:  # noqa: ANN401 - whatever JSON holds
+    """The fleet that a JSON object describes, or `BadFleet`."""
+
+    def locate(place: Place) -> str:
+        where = f"{place.section}[{place.index}]" if place.section else "fleet"
+        return f"{where}.{place.key}" if place.key else where
+
+    if not isinstance(raw, dict):
+        raise BadFleet(("fleet: a fleet is a JSON object. Send one with hosts, vms and sets.",))
+    return _read(raw, locate)
+
+
+def _read(raw: dict[str, Any], locate: Locate) -> FleetText:
+    if unknown := _unknown_keys(raw):
+        raise BadFleet(tuple(f"{locate(each.where)}: {each.what} {each.remedy}" for each in unknown))
+    try:
+        spec = msgspec.convert(raw, FleetSpec)
+    except msgspec.ValidationError as problem:
+        place, what = _place_of(str(problem))
+        raise BadFleet((f"{locate(place)}: {what}. Mend the value.",)) from None
+    text = FleetText(spec, locate)
+    if problems := check(spec):
+        raise text.refusal(problems)
+    return text
+
+
+def _unknown_keys(raw: dict[str, Any]) -> list[Problem]:
+    found = []
+    for section, entries in raw.items():
+        if section not in _SECTIONS:
+            remedy = _suggest(section, list(_SECTIONS))
+            found.append(Problem(Place(section, 0), f"There is no section {section}.", remedy))
+            continue
+        known = [each.name for each in fields(_SECTIONS[section])]
+        for index, entry in enumerate(entries if isinstance(entries, list) else []):
+            for key in entry if isinstance(entry, dict) else ():
+                if key not in known:
+                    where = Place(section, index, key)
+                    found.append(Problem(where, f"{section} have no key {key}.", _suggest(key, known)))
+    return found
+
+
+def _suggest(word: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(word, known, n=1)
+    return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known)}."
+
+
+def _place_of(message: str) -> tuple[Place, str]:
+    """The place that msgspec names, and what it says without it."""
+    what, _, path = message.partition(" - at `")
+    match = _PATH.match(path)
+    if match is None:
+        return Place("", 0), what
+    section, index, key = match[1], int(match[2] or 0), match[3] or ""
+    return Place(section, index, key), f"{key or section}: {what}" if key or section else what

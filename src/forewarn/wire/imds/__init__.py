@@ -1,0 +1,1 @@
+"""The dialect of Azure's metadata endpoint, in all its versions."""

@@ -1,0 +1,46 @@
+"""The endpoint's refusals: status and body, in the words of the real service where they are known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from http import HTTPStatus
+
+from forewarn.wire.http import Answer, answer, to_json
+
+
+def error(status: int, message: str, headers: tuple[tuple[str, str], ...] = (), **members: object) -> Answer:
+    """An error as IMDS writes it: a JSON object with a string `error`."""
+    return answer(status, to_json({"error": message, **members}), headers)
+
+
+NO_HEADER = error(400, "Bad request. Required metadata header not specified")
+FORWARDED = error(400, "Bad request. X-Forwarded-For header is not allowed")
+DUPLICATE_PARAMETER = error(400, "Bad request. A query parameter was given more than once")
+NOT_FOUND = error(404, "Not found")
+UNKNOWN_CALLER = error(404, "Not found. No virtual machine is known at the address of this request")
+TOO_MANY_REQUESTS = error(429, "Too many requests", (("Retry-After", "1"),))
+INTERNAL = error(500, "Internal error. Try again")
+HEADERS_TOO_LARGE = error(431, "Request header fields too large")
+BODY_TOO_LARGE = error(413, "Request body too large")
+MALFORMED_REQUEST = error(400, "Bad request. The request could not be read as HTTP")
+TOO_MANY_CONNECTIONS = error(503, "Too many connections from this virtual machine", (("Retry-After", "1"),))
+TOO_SLOW = error(HTTPStatus.REQUEST_TIMEOUT, "Request timeout")
+
+
+def bad_version(newest: Sequence[str]) -> Answer:
+    """The api-version is missing or not one of ours; the newest are named."""
+    text = (
+        "Bad request. api-version is invalid or was not specified in the request. "
+        "For more information refer to aka.ms/azureimds"
+    )
+    return answer(400, to_json({"error": text, "newest-versions": list(newest)}))
+
+
+def wrong_method(allowed: str) -> Answer:
+    """The verb is not supported here."""
+    return error(405, "Method not allowed", (("Allow", allowed),))
+
+
+def bad_payload(why: str) -> Answer:
+    """The body of a POST cannot be used."""
+    return error(400, f"Bad request. {why}")

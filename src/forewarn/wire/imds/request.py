@@ -1,0 +1,171 @@
+"""What a guest's request asks for, and what is wrong with it.
+
+The order of judgement is fixed, and only the first objection is answered: X-Forwarded-For, path, header, duplicate
+parameters, api-version, method, body. Who is calling, and how often, has been judged before.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, unquote
+
+import msgspec
+
+from forewarn.wire.http import Answer
+from forewarn.wire.imds import errors
+from forewarn.wire.imds.versions import (
+    EVENTS_VERSIONS,
+    NEWEST_EVENTS_VERSIONS,
+    NEWEST_INSTANCE_VERSIONS,
+    EventsVersion,
+    is_instance_version,
+)
+
+EVENTS_PATH = "/metadata/scheduledevents"
+INSTANCE_PATH = "/metadata/instance"
+VERSIONS_PATH = "/metadata/versions"
+LONGEST_WAIT_SECONDS = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One HTTP request: header names in lower case, as they came otherwise."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        """The value of a header; several of one name are joined as HTTP says."""
+        values = [value for key, value in self.headers if key == name]
+        return ", ".join(values) if values else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadEvents:
+    """A GET of the document."""
+
+    version: EventsVersion
+    if_none_match: str | None = None
+    wait_seconds: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the answer depends on nothing but the document."""
+        return self.if_none_match is None
+
+
+@dataclass(frozen=True, slots=True)
+class ApproveEvents:
+    """A POST of StartRequests."""
+
+    event_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadInstance:
+    """A GET of the instance's metadata, or of a part of it."""
+
+    path: tuple[str, ...]
+    as_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVersions:
+    """A GET of the list of api-versions."""
+
+
+Wish = ReadEvents | ApproveEvents | ReadInstance | ReadVersions
+
+
+def judge(request: Request) -> Wish | Answer:
+    """What the request asks for, or the answer that refuses it."""
+    if request.header("x-forwarded-for") is not None:
+        return errors.FORWARDED
+    path, parameters = _split(request.target)
+    if path not in {EVENTS_PATH, INSTANCE_PATH, VERSIONS_PATH} and not path.startswith(INSTANCE_PATH + "/"):
+        return errors.NOT_FOUND
+    query = {name.lower(): value for name, value in parameters}
+    version = query.get("api-version", "")
+    if not _has_metadata_header(request, path, version):
+        return errors.NO_HEADER
+    if len(query) != len(parameters):
+        return errors.DUPLICATE_PARAMETER
+    if path == EVENTS_PATH:
+        return _judge_events(request, version)
+    if path == VERSIONS_PATH:
+        return ReadVersions() if request.method == "GET" else errors.wrong_method("GET")
+    if not is_instance_version(version):
+        return errors.bad_version(NEWEST_INSTANCE_VERSIONS)
+    if request.method != "GET":
+        return errors.wrong_method("GET")
+    leaf = tuple(part for part in path.removeprefix(INSTANCE_PATH).split("/") if part)
+    return ReadInstance(leaf, as_text=query.get("format", "").lower() == "text")
+
+
+def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
+    """The path, in lower case and without a closing slash, and the parameters in their order."""
+    if not target.startswith("/"):  # the absolute form, which proxies send
+        target = "/" + target.partition("://")[2].partition("/")[2]
+    path, _, query = target.partition("?")
+    path = unquote(path).lower()
+    return path.rstrip("/") or "/", parse_qsl(query, keep_blank_values=True, max_num_fields=100)
+
+
+def _has_metadata_header(request: Request, path: str, version: str) -> bool:
+    given = request.header("metadata")
+    if given is not None:
+        return given.strip().lower() == "true"
+    known = EVENTS_VERSIONS.get(version) if path == EVENTS_PATH else None
+    return known is not None and not known.needs_header
+
+
+def _judge_events(request: Request, version: str) -> Wish | Answer:
+    known = EVENTS_VERSIONS.get(version)
+    if known is None:
+        return errors.bad_version(NEWEST_EVENTS_VERSIONS)
+    if request.method == "GET":
+        if_none_match = request.header("if-none-match")
+        return ReadEvents(known, if_none_match, _wait(request) if if_none_match is not None else 0)
+    if request.method == "POST":
+        return parse_start_requests(request.body)
+    return errors.wrong_method("GET, POST")
+
+
+_WAIT = re.compile(r"(?:^|[,;])\s*wait\s*=\s*\"?(\d{1,9})\"?\s*(?=$|[,;])", re.IGNORECASE)
+
+
+def _wait(request: Request) -> int:
+    """How long the guest would wait for a change (RFC 7240)."""
+    match = _WAIT.search(request.header("prefer") or "")
+    return min(int(match[1]), LONGEST_WAIT_SECONDS) if match else 0
+
+
+def matches(if_none_match: str, tag: str) -> bool:
+    """Whether a condition names the tag: a list, weak tags and `*` included."""
+    if if_none_match.strip() == "*":
+        return True
+    return any(each.strip().removeprefix("W/") == tag for each in if_none_match.split(","))
+
+
+class _StartRequest(msgspec.Struct):
+    EventId: str
+
+
+class _Payload(msgspec.Struct):
+    StartRequests: list[_StartRequest]
+
+
+def parse_start_requests(body: bytes) -> ApproveEvents | Answer:
+    """The events that a POST approves, in capitals and each once; whatever else it says is ignored."""
+    try:
+        payload = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"), type=_Payload)
+    except msgspec.ValidationError as problem:
+        return errors.bad_payload(f"The payload is malformed: {problem}")
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return errors.bad_payload("The payload is not valid JSON")
+    if not payload.StartRequests:
+        return errors.bad_payload("The payload is malformed: StartRequests is empty")
+    return ApproveEvents(tuple(dict.fromkeys(each.EventId.strip().upper() for each in payload.StartRequests)))
