@@ -28,7 +28,7 @@ class Panel:
         self.page = page
         self.is_on = is_on
         self.polled_at = 0.0  # when it was last read, in monotonic seconds
-        self.waiters: set[Wake] = set()
+        self.waiters: dict[Wake, None] = {}  # woken in the order in which they came
 
 
 class Guest:
@@ -64,10 +64,9 @@ class Board:
         """Show a document from now on."""
         page = self._make.page(document)
         panel = self.panels.get(document.scope)
+        changed = panel is None or page is not panel.page
         if panel is None:
-            self.panels[document.scope] = Panel(document.scope, page, is_on=is_on)
-            return
-        changed = page is not panel.page
+            panel = self.panels[document.scope] = Panel(document.scope, page, is_on=is_on)
         panel.page = page
         panel.is_on = is_on
         if changed:
@@ -150,7 +149,7 @@ def _forget(index: dict[K, Guest], key: K, guest: Guest) -> None:
 
 def wake_waiters(panel: Panel) -> None:
     """Tell everyone who waits for a change of the panel."""
-    waiters, panel.waiters = panel.waiters, set()
+    waiters, panel.waiters = panel.waiters, {}
     for wake in waiters:
         wake()
 

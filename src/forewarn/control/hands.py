@@ -28,7 +28,7 @@ class Hands:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._looks: Wakes[Key] = Wakes()
+        self._looks: Wakes[Key, datetime] = Wakes()
 
     def pick_up(self, attempts: Iterable[Attempt], now: datetime) -> None:
         """Look after attempts that somebody else recorded, before a restart."""

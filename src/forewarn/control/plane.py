@@ -6,9 +6,10 @@ Nothing here knows of threads or sockets; `tick` waits for nothing but the store
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -32,11 +33,11 @@ from forewarn.core.neighbours import concerned
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests import clocks, hosts, notices, vms
+from forewarn.core.requests import clocks, hosts, lateness, notices, vms
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.terms import Cause
-from forewarn.core.world import Changes, World
+from forewarn.core.world import Changes, Entity, World
 from forewarn.drivers.base import Driver
 from forewarn.store.sql import ClockMark, SqlStore, Transaction
 
@@ -71,45 +72,37 @@ class ControlPlane:
         clock: Clock,
         rules: Rules | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self.world = World()
         self.rules = rules or Rules()
         self.clock = clock
         self.board = board
         self.store = store
-        self.polls = PollLedger(board, clock, self.rules.silence)
+        self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
         self._new_id = new_id
         self._hands = Hands(driver)
-        self._looks: Wakes[str] = Wakes()
+        self._looks: Wakes[str, datetime] = Wakes()
         self._due: set[str] = set()
+        self._unshown: list[Entity] = []  # in the world, not yet on the board
+        self._shown = 0  # the last commit that was shown
         self._seen_now = clock.now()
         self._seen_elapsed = clock.elapsed()
 
     def open(self) -> None:
         """Take over what the store holds and go on where it was left."""
         with self.store.transaction() as transaction:
-            for entity in transaction.everything():
-                self.world.take(entity)
-            self.world.number = transaction.number
-            polled = transaction.polls()
+            everything = tuple(transaction.everything())
+            self.world.apply(Changes(transaction.number, everything))
+            self._unshown.extend(everything)
+            self._shown = transaction.shown
             mark = transaction.mark()
-        now = self.clock.now()
-        on = {scope.id for scope in self.world.scopes.values() if scope.is_on}
-        self.polls.restore(polled, self._time_away(mark), on)
-        self._show(self.world.scopes.values(), self.world.vms.values())
-        self._hands.pick_up(self.world.attempts.values(), now)
-        self._due.update(self.world.operations)
-
-    def _time_away(self, mark: ClockMark | None) -> timedelta:
-        """How long nobody could be heard; a step of the clock in that time is left for the first tick."""
-        if mark is None:
-            return timedelta(0)
-        if mark.epoch != self.clock.epoch:
-            return max(timedelta(0), self.clock.now() - mark.now)
-        self._seen_now, self._seen_elapsed = mark.now, mark.elapsed
-        return self.clock.elapsed() - mark.elapsed
+            polled = transaction.polls()
+        on = {scope: at for scope, at in polled.items() if scope in self.world.scopes}
+        self.polls.restore(on, mark.now if mark else self.clock.now())
+        self._synchronise()
 
     # Requests.
 
@@ -178,9 +171,10 @@ class ControlPlane:
                 return Refusal(Code.NOT_FOUND, "An EventId is not that of an open event of this virtual machine")
             notices.turn_on(draft, guest.scope, vm, self.rules)
             notices.approve_events(draft, known, vm)
+            self.polls.note(guest.scope)
             return None
 
-        return self.change(vm, write, polled_by=vm)
+        return self.change(vm, write)
 
     def first_poll(self, vm: str) -> Refusal | None:
         """A guest of a scope that is off has asked: committed before it is answered."""
@@ -190,9 +184,10 @@ class ControlPlane:
             if guest is None:
                 return Refusal(Code.NOT_FOUND, f"There is no VM {vm}.")
             notices.turn_on(draft, guest.scope, vm, self.rules)
+            self.polls.note(guest.scope)
             return None
 
-        return self.change(vm, write, polled_by=vm)
+        return self.change(vm, write)
 
     def apply_fleet(self, spec: FleetSpec, actor: str) -> list[str] | list[Problem]:
         """Make the fleet what the description says: the differences, or the problems and no change."""
@@ -219,83 +214,108 @@ class ControlPlane:
             return refusal
         return Accepted(self.world.operations[operation], tuple(self.world.events_of(operation)))
 
-    def change(self, actor: str, write: Write, *, polled_by: str | None = None) -> Refusal | None:
+    def change(self, actor: str, write: Write) -> Refusal | None:
         """Let a rule write a draft, and commit it; a refusal changes nothing."""
-        with self.store.transaction() as transaction:
-            self._catch_up(transaction)
-            now = self.clock.now()
-            draft = Draft(self.world, now, actor)
-            refusal = write(draft)
-            if refusal is not None or draft.is_empty:
-                return refusal
-            changes = self._keep(transaction, draft)
-            if polled_by is not None:
-                scope = self.world.vms[polled_by].scope
-                self.polls.note(scope, now)
-                transaction.keep_polls({scope: now})
-        self._publish(changes)
-        return None
+        self._allow_for_step()
+        return self._commit(actor, write)
+
+    def _commit(self, actor: str, write: Write) -> Refusal | None:
+        changes: Changes | None = None
+        while True:
+            with self.store.transaction() as transaction:
+                if self._is_current(transaction):
+                    draft = Draft(self.world, self.clock.now(), actor)
+                    refusal = write(draft)
+                    if refusal is None and not draft.is_empty:
+                        changes = self._keep(transaction, draft)
+                    break
+            self._synchronise()
+        if changes is not None:
+            self._publish(changes)
+        return refusal
 
     def _keep(self, transaction: Transaction, draft: Draft) -> Changes:
         settle(draft, self.rules)
         changes = draft.seal()
-        transaction.write(changes, self._mark())
+        transaction.write(changes, self._mark(), self._shown)
+        transaction.keep_polls(self.polls.urgent())
         return changes
 
     def _mark(self) -> ClockMark:
         return ClockMark(self.clock.epoch, self.clock.elapsed(), self.clock.now())
 
-    def _catch_up(self, transaction: Transaction) -> None:
-        """Take over what others committed, or what we committed without hearing of it."""
-        if transaction.number == self.world.number:
-            return
-        news = list(transaction.news(self.world.number))
-        self._publish(Changes(transaction.number, tuple(news)))
+    def _is_current(self, transaction: Transaction) -> bool:
+        return transaction.number == self.world.number and not self._unshown
+
+    def _synchronise(self) -> None:
+        """Take over what others committed, or what we committed without hearing of it.
+
+        What could not be read in time is promised anew before it is shown.
+        """
+        with self.store.transaction() as transaction:
+            if transaction.number != self.world.number:
+                news = tuple(transaction.news(self.world.number))
+                self.world.apply(Changes(transaction.number, news))
+                self._unshown.extend(news)
+            self._remember_clock(transaction.mark())
+            draft = Draft(self.world, self.clock.now(), PLANE)
+            self._write_step(draft)
+            lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.rules)
+            changes = None if draft.is_empty else self._keep(transaction, draft)
+        if changes is not None:
+            self.polls.urgent_is_written()
+            self.world.apply(changes)
+            self._unshown.extend(changes.entities)
+        self._see_clock()
+        unshown, self._unshown = self._unshown, []
+        self._show(unshown)
         self._hands.pick_up(self.world.attempts.values(), self.clock.now())
 
     def _publish(self, changes: Changes) -> None:
-        """Show a commit: the world, the board, the next tick and the observers learn of it, in this order."""
+        """Take over a commit and show it."""
+        self.polls.urgent_is_written()
         self.world.apply(changes)
-        for entity in changes.entities:
-            if isinstance(entity, Operation) and not entity.phase.is_open:
-                self.ended[entity.phase] += 1
-        scopes = [entity for entity in changes.entities if isinstance(entity, Scope)]
-        self._show(scopes, [entity for entity in changes.entities if isinstance(entity, Vm)])
-        self._due |= concerned(self.world, changes.entities)
-        for observe in self.observers:
-            observe(changes)
+        self._show(changes.entities)
 
-    def _show(self, scopes: Iterable[Scope], machines: Iterable[Vm]) -> None:
-        for scope in scopes:
+    def _show(self, entities: Sequence[Entity]) -> None:
+        """The board, the next tick and the observers learn of what was committed, in this order."""
+        scopes = {entity.id: entity for entity in entities if isinstance(entity, Scope)}
+        for scope in scopes.values():
             if not scope.is_on or scope.is_gone:
                 self.polls.forget(scope.id)
             if scope.is_gone:
                 self.board.remove(scope.id)
             else:
                 self.board.post(document_of(self.world, scope.id), is_on=scope.is_on)
-        self.board.seat(machines)
+        self.board.seat(entity for entity in entities if isinstance(entity, Vm))
+        self._shown = self.world.number
+        self._due |= concerned(self.world, entities)
+        for entity in entities:
+            if isinstance(entity, Operation) and not entity.phase.is_open:
+                self.ended[entity.phase] += 1
+        changes = Changes(self.world.number, tuple(entities))
+        for observe in self.observers:
+            observe(changes)
 
     # Time.
 
     def tick(self) -> None:
         """Do all that is due now."""
         now = self.clock.now()
-        self._allow_for_step(now)
-        self._turn_off_the_silent(now)
+        self._allow_for_step()
+        self._turn_off_the_silent()
         for _ in range(_MOST_ROUNDS):
             reports = self._hands.reports(self.world, now)
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
                 return
-            try:
-                is_done = self._act(decide(self.world, due, now, reports), now)
-            except BaseException:
-                self._due |= due  # nothing is lost: the next tick decides anew
-                raise
-            if is_done:
+            intents = decide(self.world, due, now, reports)
+            if not intents:
                 self._plan_looks(due, now)
-            else:
-                self._due |= due
+                continue
+            self._due |= due  # until there is nothing more to say of it, whatever goes wrong
+            if not self._act(intents, now):
+                self._synchronise()
 
     def _plan_looks(self, operations: Iterable[str], now: datetime) -> None:
         for operation in operations:
@@ -310,8 +330,7 @@ class ControlPlane:
         """Commit what was decided, show it, and only then touch machines; False: decided on an older state."""
         for start in range(0, len(intents), _MOST_INTENTS):
             with self.store.transaction() as transaction:
-                if transaction.number != self.world.number:
-                    self._catch_up(transaction)
+                if not self._is_current(transaction):
                     return False
                 draft = Draft(self.world, now, PLANE)
                 to_begin = carry_out(draft, intents[start : start + _MOST_INTENTS], self.rules)
@@ -320,26 +339,38 @@ class ControlPlane:
             self._hands.begin(to_begin, now)
         return True
 
-    def _allow_for_step(self, now: datetime) -> None:
-        """Notice when the wall clock and elapsed time disagree, and keep the promises all the same."""
-        elapsed = self.clock.elapsed()
-        step = (now - self._seen_now) - (elapsed - self._seen_elapsed)
-        if abs(step) < _STEP_WORTH_NOTICING:
-            self._seen_now, self._seen_elapsed = now, elapsed
-            return
+    # The wall clock may be stepped; what was promised was promised in elapsed time too.
 
-        def write(draft: Draft) -> None:
+    def _remember_clock(self, mark: ClockMark | None) -> None:
+        """Compare with what the clocks showed at the last commit, which an earlier process may have made."""
+        if mark is not None and mark.epoch == self.clock.epoch:
+            self._seen_now, self._seen_elapsed = mark.now, mark.elapsed
+
+    def _see_clock(self) -> None:
+        self._seen_now, self._seen_elapsed = self.clock.now(), self.clock.elapsed()
+
+    def _step(self) -> timedelta:
+        """By how much the wall clock was stepped since it was last looked at."""
+        passed = self.clock.elapsed() - self._seen_elapsed
+        step = (self.clock.now() - self._seen_now) - passed
+        return step if abs(step) >= _STEP_WORTH_NOTICING else timedelta(0)
+
+    def _write_step(self, draft: Draft) -> None:
+        if step := self._step():
+            log.warning("clock stepped", step_s=step.total_seconds())
             clocks.allow_for_step(draft, step)
+            self.polls.all_is_urgent()
 
-        log.warning("clock stepped", step_s=step.total_seconds())
-        self.change(PLANE, write)
-        self.polls.shift(step)
-        self._seen_now, self._seen_elapsed = now, elapsed
-        self._due.update(self.world.operations)
+    def _allow_for_step(self) -> None:
+        """Notice a step before anything else is written, and keep the promises all the same."""
+        if self._step():
+            self._commit(PLANE, self._write_step)
+            self._due.update(self.world.operations)
+        self._see_clock()
 
-    def _turn_off_the_silent(self, now: datetime) -> None:
+    def _turn_off_the_silent(self) -> None:
         self.polls.collect()
-        silent = [scope for scope in self.polls.silent(now) if scope in self.world.scopes]
+        silent = [scope for scope in self.polls.silent() if scope in self.world.scopes]
         if not silent:
             return
 
@@ -356,7 +387,7 @@ class ControlPlane:
         try:
             with self.store.transaction() as transaction:
                 transaction.keep_polls(unwritten)
-                transaction.keep_mark(self._mark())
+                transaction.keep_mark(self._mark(), self._shown)
         except BaseException:
             self.polls.put_back(unwritten)
             raise

@@ -1,12 +1,11 @@
 """Who has asked lately: the polls of each scope, and the silence that turns a scope off.
 
 Polls are noted in memory and written in batches; only the one that turns a scope on is written before it is
-answered. Silence counts only while the guests could have been heard.
+answered. Silence is counted in elapsed time, and only while the guests could have been heard.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
@@ -18,66 +17,80 @@ from forewarn.control.wakes import Wakes
 class PollLedger:
     """The last poll of each scope that is on."""
 
-    def __init__(
-        self, board: Board, clock: Clock, silence: timedelta, monotonic: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, board: Board, clock: Clock, silence: timedelta, monotonic: Callable[[], float]) -> None:
         self._board = board
         self._clock = clock
         self._silence = silence
         self._monotonic = monotonic
         self._collected_at = 0.0
-        self._last: dict[str, datetime] = {}
-        self._unwritten: dict[str, datetime] = {}
-        self._deadlines: Wakes[str] = Wakes()
+        self._last: dict[str, timedelta] = {}  # in elapsed time, which no step of the wall clock touches
+        self._unwritten: set[str] = set()
+        self._urgent: set[str] = set()
+        self._deadlines: Wakes[str, timedelta] = Wakes()
 
-    def restore(self, last: Mapping[str, datetime], unheard: timedelta, scopes_on: set[str]) -> None:
+    def restore(self, last: Mapping[str, datetime], heard_until: datetime) -> None:
         """Take over what was written down; the time in which nobody could be heard does not count."""
-        for scope in scopes_on:
-            if scope in last:
-                self._note(scope, last[scope] + unheard)
+        for scope, at in sorted(last.items()):
+            self._note(scope, self._clock.elapsed() - max(timedelta(0), heard_until - at))
         self._collected_at = self._monotonic()
 
-    def note(self, scope: str, at: datetime) -> None:
-        """A guest of the scope has asked."""
-        self._note(scope, at)
-        self._unwritten[scope] = at
+    def note(self, scope: str) -> None:
+        """A guest of the scope has asked for something that is committed before it is answered."""
+        self._note(scope, self._clock.elapsed())
+        self._urgent.add(scope)
 
-    def _note(self, scope: str, at: datetime) -> None:
-        self._last[scope] = at
-        self._deadlines.set(scope, at + self._silence)
+    def _note(self, scope: str, elapsed: timedelta) -> None:
+        self._last[scope] = elapsed
+        self._deadlines.set(scope, elapsed + self._silence)
 
     def collect(self) -> None:
         """Take over from the board who has polled since the last time."""
-        now, moment = self._clock.now(), self._monotonic()
+        elapsed, moment = self._clock.elapsed(), self._monotonic()
         for scope, polled_at in self._board.polls_since(self._collected_at).items():
             age = timedelta(seconds=max(0.0, moment - polled_at)) if self._clock.runs else timedelta(0)
-            self.note(scope, now - age)
+            self._note(scope, elapsed - age)
+            self._unwritten.add(scope)
         self._collected_at = moment
+
+    # Most polls are written now and then; a few with the next commit, whatever it is.
 
     def take_unwritten(self) -> dict[str, datetime]:
         """What has to be written down."""
-        unwritten, self._unwritten = self._unwritten, {}
-        return unwritten
+        unwritten, self._unwritten = self._unwritten, set()
+        return self._at(unwritten)
 
     def put_back(self, unwritten: Mapping[str, datetime]) -> None:
-        """Writing failed: keep for the next time what was not noted anew meanwhile."""
-        self._unwritten = {**unwritten, **self._unwritten}
+        """Writing failed: it has to be written the next time."""
+        self._unwritten.update(unwritten)
 
-    def silent(self, now: datetime) -> list[str]:
+    def all_is_urgent(self) -> None:
+        """The wall clock was stepped: everything is written anew, in the time that it shows now."""
+        self._urgent.update(self._last)
+
+    def urgent(self) -> dict[str, datetime]:
+        """What has to be written with the next commit."""
+        return self._at(self._urgent)
+
+    def urgent_is_written(self) -> None:
+        """That commit was kept."""
+        self._urgent.clear()
+
+    def _at(self, scopes: set[str]) -> dict[str, datetime]:
+        found = {scope: self.last(scope) for scope in sorted(scopes)}
+        return {scope: at for scope, at in found.items() if at is not None}
+
+    def silent(self) -> list[str]:
         """The scopes that nobody has asked for long enough; they come up again until they are forgotten."""
-        found = self._deadlines.take(now)
+        elapsed = self._clock.elapsed()
+        found = self._deadlines.take(elapsed)
         for scope in found:
-            self._deadlines.set(scope, now)
+            self._deadlines.set(scope, elapsed)
         return found
 
     def last(self, scope: str) -> datetime | None:
-        """When the scope was last asked for."""
-        return self._last.get(scope)
-
-    def shift(self, by: timedelta) -> None:
-        """The wall clock was stepped; what was heard was heard as long ago as before."""
-        for scope, at in list(self._last.items()):
-            self.note(scope, at + by)
+        """When the scope was last asked for, by the wall clock as it goes now."""
+        at = self._last.get(scope)
+        return None if at is None else self._clock.now() - (self._clock.elapsed() - at)
 
     def forget(self, scope: str) -> None:
         """The scope is off or gone; its silence is of no interest."""
@@ -85,4 +98,5 @@ class PollLedger:
 
     def next_deadline(self) -> datetime | None:
         """When the next scope may have been silent for too long."""
-        return self._deadlines.next()
+        at = self._deadlines.next()
+        return None if at is None else self._clock.now() + (at - self._clock.elapsed())

@@ -70,7 +70,8 @@ def decide(world: World, due: Iterable[str], now: datetime, reports: Reports | N
     What has started goes on first, by itself: how it ends may change what else may start.
     """
     operations = [world.operations[each] for each in due if each in world.operations]
-    operations.sort(key=lambda operation: (operation.created_at, operation.id))
+    # Planned work comes last, so that it sees what else goes down at this moment.
+    operations.sort(key=lambda operation: (operation.cause.is_planned, operation.created_at, operation.id))
     going_on = [
         intent
         for operation in operations

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import cast
 
-from forewarn.core.event import Event, visible
+from forewarn.core.event import EVENTS_PER_COMMIT, Event, visible
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
@@ -20,7 +20,6 @@ Key = tuple[type, str | tuple[str, str]]
 
 # Applied and written in this order: an event finds its operation, an operation its machines.
 _ORDER = (Host, AvailabilitySet, ScaleSet, CloudService, Scope, Vm, Operation, Event, Attempt)
-_EVENTS_PER_COMMIT = 1 << 20
 
 
 class Draft:
@@ -103,7 +102,7 @@ class Draft:
     def next_event_number(self) -> int:
         """A number for a new event, larger than that of every event before it."""
         self._new_events += 1
-        return self.number * _EVENTS_PER_COMMIT + self._new_events
+        return self.number * EVENTS_PER_COMMIT + self._new_events
 
     def note(
         self,

@@ -6,11 +6,13 @@ An operation on a shared host has one event per scope and update domain that has
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, Source
+
+EVENTS_PER_COMMIT = 1 << 20
 
 
 class Approval(NamedTuple):
@@ -36,8 +38,9 @@ class Event:
     duration_seconds: int
     phase: Phase
     created_at: datetime
+    notice: timedelta  # how long ahead it was promised
     not_before: datetime
-    lapses_at: datetime  # not_before, or later when the wall clock was stepped ahead meanwhile
+    promised_at: datetime  # when the promised time will have passed: not_before, moved with every clock step
     approvals: tuple[Approval, ...] = ()
     started_at: datetime | None = None
     ended_at: datetime | None = None
@@ -55,6 +58,11 @@ class Event:
         return self.approvals[0].at if self.approvals else None
 
     @property
+    def made_in(self) -> int:
+        """The number of the commit that made it."""
+        return self.number // EVENTS_PER_COMMIT
+
+    @property
     def short_id(self) -> str:
         """The beginning of the id, for people."""
         return self.id[:8].lower()
@@ -62,6 +70,11 @@ class Event:
     def is_cleared(self, now: datetime) -> bool:
         """Whether it may start: it is approved, or its notice has run out."""
         return bool(self.approvals) or now >= self.lapses_at
+
+    @property
+    def lapses_at(self) -> datetime:
+        """When the notice has run out, by the wall clock and by the time that has really passed."""
+        return max(self.not_before, self.promised_at)
 
 
 Visible = tuple[object, ...]

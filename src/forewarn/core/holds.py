@@ -111,13 +111,16 @@ def holds(world: World, operation: Operation, now: datetime, underway: Underway 
 def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[NoticeRuns]:
     """The events that are not cleared.
 
-    Scopes that are off gate nobody; where no scope is on, the notice still has to run out.
+    Scopes that are off gate nobody: the approval of all others is enough. What starts because time has run out,
+    though, starts when every notice has, also one that nobody reads.
     """
     events = [event for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
     gates = [event for event in events if world.scopes[event.scope].is_on]
-    for event in gates or events:
+    if gates and all(event.approvals for event in gates):
+        return
+    for event in events:
         if not event.is_cleared(now):
-            yield NoticeRuns(event, waits_for_approval=bool(gates))
+            yield NoticeRuns(event, waits_for_approval=event in gates)
 
 
 def _busy(world: World, operation: Operation, underway: Underway) -> Iterator[VmBusy]:

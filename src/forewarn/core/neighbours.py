@@ -16,12 +16,15 @@ def concerned(world: World, entities: Iterable[Entity]) -> set[str]:
     """The open operations whose holds may have changed, once the world has taken these entities."""
     found: set[str] = set()
     vms: set[str] = set()
+    sets: set[str] = set()
     for entity in entities:
         found.update(_directly(world, entity))
         vms.update(_machines(entity))
+        if isinstance(entity, Vm) and entity.set_name:  # one that is gone is not found by its name any more
+            sets.add(entity.set_name)
     for vm in vms:
         found.update(operation.id for operation in world.operations_on_vm(vm))
-    for set_name in world.sets_of(vms):
+    for set_name in sets.union(world.sets_of(vms)):
         found.update(operation.id for operation in world.operations_in_set(set_name))
     return {operation for operation in found if operation in world.operations}
 

@@ -85,8 +85,9 @@ def add_event(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: tim
         duration_seconds=operation.duration_seconds,
         phase=operation.phase,
         created_at=draft.now,
+        notice=notice,
         not_before=not_before,
-        lapses_at=not_before,
+        promised_at=not_before,
         started_at=operation.started_at,
     )
     draft.put(event)

@@ -79,21 +79,25 @@ class Machines:
             ),
         )
 
-    def effect_of(self, attempt: Attempt) -> Effect | None:
-        """What was last done to the machine under this attempt."""
+    def effect_of(self, operation: str, vm: str) -> Effect | None:
+        """What was last done to the machine under this operation."""
         row = self.connection.execute(
-            "SELECT * FROM effects WHERE operation = ? AND vm = ? ORDER BY rowid DESC LIMIT 1",
-            (attempt.operation, attempt.vm),
+            "SELECT * FROM effects WHERE operation = ? AND vm = ? ORDER BY rowid DESC LIMIT 1", (operation, vm)
         ).fetchone()
         return _effect(row) if row else None
 
-    def ledger(self) -> list[Effect]:
-        """Everything that was ever done, in order."""
-        return [_effect(row) for row in self.connection.execute("SELECT * FROM effects ORDER BY rowid")]
+    def ledger(self, after: int = 0) -> list[Effect]:
+        """Everything that was ever done, in order, from the line after that many on."""
+        query = "SELECT * FROM effects WHERE rowid > ? ORDER BY rowid"
+        return [_effect(row) for row in self.connection.execute(query, (after,))]
 
     def order(self, vm: str, trouble: Trouble, times: int = 1) -> None:
         """Let the next actions on a machine go wrong."""
         self.connection.execute("INSERT INTO orders VALUES (?, ?, ?)", (vm, trouble, times))
+
+    def forget_orders(self) -> None:
+        """Let nothing more go wrong on order."""
+        self.connection.execute("DELETE FROM orders")
 
     def _take_order(self, vm: str) -> Trouble | None:
         row = self.connection.execute(

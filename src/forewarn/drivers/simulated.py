@@ -39,7 +39,7 @@ class SimulatedDriver:
 
     def check(self, attempt: Attempt) -> Progress:
         """Read the machine's ledger."""
-        effect = self.machines.effect_of(attempt)
+        effect = self.machines.effect_of(*attempt.key)
         if effect is None:
             return NotBegun()
         if effect.ends_at is None:

@@ -390,7 +390,7 @@ class HeldRequest:
         self._guest = guest
         self._ending = ending
         self._timer = asyncio.get_running_loop().call_later(seconds, self.release)
-        guest.panel.waiters.add(self.release)
+        guest.panel.waiters[self.release] = None
 
     def release(self) -> None:
         """Answer now."""
@@ -400,4 +400,4 @@ class HeldRequest:
     def drop(self) -> None:
         """Wait no longer."""
         self._timer.cancel()
-        self._guest.panel.waiters.discard(self.release)
+        self._guest.panel.waiters.pop(self.release, None)

@@ -204,5 +204,7 @@ def create(connection: sa.Connection) -> None:
     metadata.create_all(connection)
     revisions.metadata.create_all(connection)
     connection.execute(revisions.insert().values(version_num=REVISIONS[-1]))
-    connection.execute(marks.insert().values(id=1, number=0, clock_epoch="", clock_elapsed=0, clock_now=0))
+    connection.execute(
+        marks.insert().values(id=1, number=0, shown=0, clock_epoch="", clock_elapsed=0, clock_now=0)
+    )
     connection.exec_driver_sql("COMMIT")

@@ -44,7 +44,9 @@ class Transaction:
     def __init__(self, connection: sa.Connection, statements: Statements) -> None:
         self.connection = connection
         self._statements = statements
-        self.number: int = connection.execute(sa.select(marks.c.number)).scalar_one()
+        row = connection.execute(sa.select(marks.c.number, marks.c.shown)).one()
+        self.number: int = row.number
+        self.shown: int = row.shown  # the last commit that guests are known to have been able to read
 
     def everything(self) -> Iterator[Entity]:
         """The fleet, the scopes and all that is open, each after what it refers to."""
@@ -63,8 +65,11 @@ class Transaction:
         for row in self.connection.execute(query):
             yield codec.decode(row)
 
-    def write(self, changes: Changes, mark: ClockMark) -> None:
-        """Keep a commit, or raise `StaleWrite` and keep nothing."""
+    def write(self, changes: Changes, mark: ClockMark, shown: int) -> None:
+        """Keep a commit, or raise `StaleWrite` and keep nothing.
+
+        `shown` is the last commit that guests have been able to read.
+        """
         if changes.number != self.number + 1:
             raise StaleWrite(f"commit {changes.number} was made from an older state than commit {self.number}")
         fresh: dict[type, list[tuple[Any, ...]]] = {}
@@ -82,26 +87,27 @@ class Transaction:
         if changes.deeds:
             codec = self._statements.codec(Deed)
             self._run(self._statements.insert(Deed), [tuple(codec.encode(deed)) for deed in changes.deeds])
-        self._write_mark(mark, changes.number)
+        self._write_mark(mark, changes.number, shown)
 
     def _run(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         written = self.connection.exec_driver_sql(statement, rows).rowcount
         if written != len(rows):
             raise StaleWrite(f"{len(rows) - written} of {len(rows)} rows had been changed by somebody else")
 
-    def _write_mark(self, mark: ClockMark, number: int) -> None:
+    def _write_mark(self, mark: ClockMark, number: int, shown: int) -> None:
         self.connection.execute(
             marks.update().values(
                 number=number,
+                shown=shown,
                 clock_epoch=mark.epoch,
                 clock_elapsed=mark.elapsed // _MICROSECOND,
                 clock_now=micros(mark.now),
             )
         )
 
-    def keep_mark(self, mark: ClockMark) -> None:
-        """Write down what the clocks show, without any other change."""
-        self._write_mark(mark, self.number)
+    def keep_mark(self, mark: ClockMark, shown: int) -> None:
+        """Write down what the clocks show, and up to which commit guests have been shown everything."""
+        self._write_mark(mark, self.number, shown)
 
     def mark(self) -> ClockMark | None:
         """What the clocks showed last; None in a store that nothing was ever written to."""

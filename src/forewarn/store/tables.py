@@ -160,8 +160,9 @@ events = Table(
     Column("duration_seconds", Integer, nullable=False),
     Column("phase", String, nullable=False),
     _micros("created_at"),
+    _micros("notice"),
     _micros("not_before"),
-    _micros("lapses_at"),
+    _micros("promised_at"),
     Column("approvals", Text, nullable=False),
     _micros("started_at", nullable=True),
     _micros("ended_at", nullable=True),
@@ -206,12 +207,13 @@ polls = Table(
     _micros("at"),
 )
 
-# One row: the number of the last commit, and what the clocks showed when it was written.
+# One row: the last commit, the last one known to have been shown to guests, and what the clocks showed then.
 marks = Table(
     "marks",
     metadata,
     Column("id", Integer, primary_key=True),
     Column("number", BigInteger, nullable=False),
+    Column("shown", BigInteger, nullable=False),
     Column("clock_epoch", String, nullable=False),
     _micros("clock_elapsed"),
     _micros("clock_now"),

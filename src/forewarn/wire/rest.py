@@ -295,7 +295,7 @@ def operation_view(world: World, operation: Operation, events: Iterable[Event], 
 def history_row(operation: Operation, event: Event | None) -> HistoryRow:
     """One line of the history: an event that has ended, or an operation that made none."""
     about = event or operation
-    promised = (event.not_before - event.created_at).total_seconds() if event else None
+    promised = event.notice.total_seconds() if event else None
     given = None
     if event and event.started_at:
         given = (event.started_at - event.created_at).total_seconds()

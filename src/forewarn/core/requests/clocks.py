@@ -18,7 +18,7 @@ def allow_for_step(draft: Draft, by: timedelta) -> None:
     draft.note("clock step", detail=f"the wall clock was stepped by {by.total_seconds():+.3f} s")
     for event in world.events.values():
         if event.phase is Phase.SCHEDULED:
-            draft.put(replace(event, lapses_at=max(event.not_before, event.lapses_at + by)))
+            draft.put(replace(event, promised_at=event.promised_at + by))
     for operation in world.operations.values():
         if operation.begin_at is not None:
             draft.put(replace(operation, begin_at=operation.begin_at + by))

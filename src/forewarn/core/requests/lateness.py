@@ -1,0 +1,41 @@
+"""What a commit that was shown late still owes: the notice and the lead, counted from when it could be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from forewarn.core.draft import Draft
+from forewarn.core.event import Event
+from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.world import Entity
+
+
+def make_up_for_lateness(draft: Draft, late: Iterable[Entity], shown: int, rules: Rules) -> None:
+    """Promise anew what nobody could read in time.
+
+    `shown` is the last commit that is known to have been shown. An event made after it gets its whole notice from
+    now; an operation that has started and touched nothing gets its lead.
+    """
+    for entity in late:
+        if isinstance(entity, Event) and entity.made_in > shown and entity.operation in draft.world.operations:
+            _promise_anew(draft, draft.event(entity.id))
+        elif isinstance(entity, Operation) and entity.id in draft.world.operations:
+            _lead_anew(draft, draft.operation(entity.id), rules)
+
+
+def _promise_anew(draft: Draft, event: Event) -> None:
+    not_before = notice_ends(draft.now, event.notice)
+    if event.phase is Phase.SCHEDULED and not_before > event.not_before:
+        draft.put(replace(event, not_before=not_before, promised_at=not_before))
+
+
+def _lead_anew(draft: Draft, operation: Operation, rules: Rules) -> None:
+    if operation.phase is not Phase.STARTED or operation.begin_at is None:
+        return
+    is_told = any(draft.world.events_of(operation.id))
+    has_touched = any(draft.world.attempts_of(operation.id))
+    if is_told and not has_touched:
+        draft.put(replace(operation, begin_at=max(operation.begin_at, draft.now + rules.lead)))

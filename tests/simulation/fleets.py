@@ -1,0 +1,67 @@
+"""Fleets of random shape: shared hosts, sets over update domains, Spot VMs, terminate profiles."""
+
+from __future__ import annotations
+
+import random
+from datetime import timedelta
+
+from forewarn.core.fleet_spec import (
+    AvailabilitySetSpec,
+    CloudServiceSpec,
+    FleetSpec,
+    HostSpec,
+    ScaleSetSpec,
+    VmSpec,
+)
+from forewarn.core.terms import EvictionPolicy, Priority
+
+
+def random_fleet(dice: random.Random) -> FleetSpec:
+    """A small fleet in which machines of different scopes share hosts."""
+    hosts = [
+        HostSpec(f"host-{n}", zone=str(n % 2) if dice.random() < 0.3 else None) for n in range(dice.randint(3, 6))
+    ]
+    names = [host.name for host in hosts]
+    is_spread = dice.random() < 0.7
+    web = AvailabilitySetSpec("web", update_domains=dice.randint(2, 5), spread=is_spread)
+    vms: list[VmSpec] = []
+    address = iter(range(1, 250))
+
+    def vm(name: str, host: str | None, **more: object) -> None:
+        vms.append(VmSpec(name, host=host, addresses=[f"10.0.0.{next(address)}"], **more))  # type: ignore[arg-type]
+
+    web_hosts = dice.sample(names, k=min(len(names), 3))
+    for n in range(dice.randint(2, 5)):
+        domain = n % web.update_domains
+        if is_spread:  # one update domain to a host, so as many domains as hosts are used
+            domain %= len(web_hosts)
+            host = web_hosts[domain]
+        else:
+            host = dice.choice(names)
+        vm(f"web-{n}", host, availability_set="web", update_domain=domain, terminate_notification=_profile(dice))
+    for n in range(dice.randint(1, 3)):
+        spot = dice.random() < 0.5
+        vm(
+            f"solo-{n}",
+            dice.choice(names),
+            priority=Priority.SPOT if spot else Priority.REGULAR,
+            eviction_policy=dice.choice(list(EvictionPolicy)),
+            terminate_notification=_profile(dice),
+        )
+    for n in range(dice.randint(0, 2)):
+        vm(f"FrontEnd_IN_{n}", dice.choice(names), cloud_service="legacy")
+    capacity = dice.randint(1, 4)
+    pool = ScaleSetSpec(
+        "pool",
+        capacity=capacity,
+        hosts=dice.sample(names, k=min(len(names), dice.randint(1, 3))),
+        addresses=[f"10.0.1.{n}" for n in range(50)],
+        priority=Priority.SPOT if dice.random() < 0.4 else Priority.REGULAR,
+        terminate_notification=timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.6 else None,
+        placement_group_size=dice.choice([2, 100]),
+    )
+    return FleetSpec(hosts, [web], [pool], [CloudServiceSpec("legacy")], vms)
+
+
+def _profile(dice: random.Random) -> timedelta | None:
+    return timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.4 else None

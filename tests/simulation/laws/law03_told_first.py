@@ -1,0 +1,45 @@
+"""Law 3: no VM whose scope is on feels anything of our doing before Started was visible to its scope.
+
+"On" is judged when the operation was asked for: what was accepted while nobody listened runs at once. What an
+owner does to a VM that has no event by the contract (stop, start, a delete without a profile) is not ours.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause
+from tests.simulation.laws.base import Checker
+from tests.simulation.witness import Effect
+
+_LEAST_LEAD = timedelta(seconds=2)
+_OWNERS = {Cause.STOP, Cause.DEALLOCATE, Cause.START}
+
+
+class Law(Checker):
+    number = 3
+
+    def __init__(self, simulation) -> None:
+        super().__init__(simulation)
+        self.witness.on_effect.append(self._felt)
+
+    def _felt(self, effect: Effect) -> None:
+        asked = self.witness.asked[effect.operation]
+        vm = self.witness.vms[effect.vm]
+        was_on = asked.scopes_on.get(vm.scope, False)
+        is_owners = asked.cause in _OWNERS or (asked.cause is Cause.DELETE and not asked.had_profile)
+        if asked.cause.is_users and (not was_on or is_owners):
+            return
+        if vm.scope not in self.witness.documents:
+            return
+        told = [
+            self.witness.sightings[event.id]
+            for event in self.witness.documents[vm.scope].events
+            if event.operation == effect.operation
+            and effect.vm in event.resources
+            and event.phase is Phase.STARTED
+        ]
+        self.require(bool(told), f"{effect.vm} felt {effect.action} of {effect.operation} before it was told")
+        lead = effect.elapsed - told[0].started_elapsed
+        self.require(lead >= _LEAST_LEAD, f"{effect.vm} had {lead} between Started and {effect.action}")
