@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tests.simulation.run import Simulation
+    from tests.simulation.lobby import Lobby
 
 _VERSIONS = ("2017-03-01", "2017-08-01", "2017-11-01", "2019-01-01", "2019-04-01", "2019-08-01", "2020-07-01")
 
@@ -76,15 +76,15 @@ class SimulatedGuest:
         """What it asks for."""
         return f"/metadata/scheduledevents?api-version={self.version}"
 
-    def read(self, body: bytes, now: datetime, simulation: Simulation) -> None:
+    def read(self, body: bytes, now: datetime, lobby: Lobby) -> None:
         """Look at a document and plan approvals."""
         document = json.loads(body)
         for event in document["Events"]:
             if event["EventStatus"] == "Scheduled" and event["EventId"] not in self.planned:
                 self.planned.add(event["EventId"])
-                self._plan(event["EventId"], parsedate_to_datetime(event["NotBefore"]), now, simulation)
+                self._plan(event["EventId"], parsedate_to_datetime(event["NotBefore"]), now, lobby)
 
-    def _plan(self, event: str, not_before: datetime, now: datetime, simulation: Simulation) -> None:
+    def _plan(self, event: str, not_before: datetime, now: datetime, lobby: Lobby) -> None:
         left = not_before - now
         match self.manner:
             case Manner.PROMPT:
@@ -97,13 +97,9 @@ class SimulatedGuest:
                 first = self.dice.uniform(0, 60)
                 delays = [first, first + self.dice.choice([0.0, 1.0, 30.0])]
             case Manner.WRONG:
-                simulation.after(
-                    timedelta(seconds=self.dice.uniform(0, 30)), lambda: simulation.approve_wrongly(self)
-                )
+                lobby.later(timedelta(seconds=self.dice.uniform(0, 30)), lambda: lobby.approve_wrongly(self))
                 delays = [self.dice.uniform(0, 300)] if self.dice.random() < 0.5 else []
             case _:
                 delays = []
         for delay in delays:
-            simulation.after(
-                timedelta(seconds=max(0.0, delay)), lambda: simulation.approve(self, event, not_before)
-            )
+            lobby.later(timedelta(seconds=max(0.0, delay)), lambda: lobby.approve(self, event, not_before))

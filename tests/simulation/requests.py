@@ -192,7 +192,7 @@ class Operator:
     def apply_fleet(self) -> None:
         """Apply the fleet: what was deleted is there again."""
         self._simulation.request(lambda plane: plane.apply_fleet(self._spec, "somebody"))
-        self._simulation.meet_guests()
+        self._simulation.lobby.meet_guests()
 
     def _move(self) -> None:
         """Put a VM onto another host by the fleet, most often onto one under notice."""
@@ -210,7 +210,7 @@ class Operator:
         outcome = self._simulation.request(lambda plane: plane.apply_fleet(spec, "somebody"))
         if isinstance(outcome, list):
             self._spec = spec
-            self._simulation.meet_guests()
+            self._simulation.lobby.meet_guests()
         if any(
             vms[index].name in op.targets and vms[index].name not in before.get(op.id, ())
             for op in self._simulation.world.operations_on_host(host)

@@ -14,21 +14,18 @@ from forewarn.board.board import Board, Panel, wake_waiters
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import Rules
-from forewarn.core.refusal import Refusal
-from forewarn.core.world import World
+from forewarn.core.operation import Attempt, Operation, Outcome
+from forewarn.core.phase import Phase
+from forewarn.core.scope import Scope
+from forewarn.core.world import Changes, World
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
-from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, serve
 from forewarn.errors import StoreUnavailable
 from forewarn.store.sql import SqlStore
-from forewarn.wire.http import Answer
-from forewarn.wire.imds import errors
-from forewarn.wire.imds.instance import Site
-from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, judge
 from tests.simulation.faults import Crash, Dice, FaultyDriver, FaultyStore
 from tests.simulation.fleets import random_fleet
-from tests.simulation.guests import Manner, SimulatedGuest
 from tests.simulation.laws import LAWS
+from tests.simulation.lobby import Lobby
 from tests.simulation.requests import Operator
 from tests.simulation.witness import Effect, KnownVms, Witness
 
@@ -53,22 +50,30 @@ class Simulation:
         self.machines = Machines.open()
         self._driver = FaultyDriver(SimulatedDriver(self.machines, self.clock), self.dice, self._see_effects)
         self._ids = self._die("ids")
+        self._pauses = self._die("pauses")
         self._queue: list[tuple[timedelta, int, Callable[[], None]]] = []
-        self._count = 0
+        self._turn = 0
         self._moments = 0
         self._effects_seen = 0
         self.plane: ControlPlane | None = None
         self.up_since = timedelta(0)
         self.acted: set[tuple[str, str]] = set()
+        self._on: set[str] = set()
         self.answered_approvals: list[tuple[str, str]] = []
         self.approved: set[str] = set()
         self.answered_operations: list[str] = []
         self.answered_polls: dict[tuple[str, int], timedelta] = {}
-        self.guests: dict[str, SimulatedGuest] = {}
-        self._guest_dice = self._die("guests")
+        self.lobby = Lobby(self, self._die("guests"))
         self.checkers = [law(self) for law in LAWS]
+        dice = self._die("rules")
+        self._rules = Rules(user_operation_limit=dice.choice([2, 10, 100]), resets_incarnation=dice.random() < 0.3)
         self.fleet = random_fleet(self._die("fleet"))
         self.operator = Operator(self, self._die("operator"))
+
+    def close(self) -> None:
+        """Let go of the store and the machines."""
+        self.store.close()
+        self.machines.close()
 
     def _die(self, what: str) -> random.Random:
         return random.Random(f"{self.seed} {what}")
@@ -148,8 +153,8 @@ class Simulation:
 
     def after(self, delay: timedelta, act: Callable[[], None]) -> None:
         """Let somebody do something later."""
-        self._count += 1
-        heapq.heappush(self._queue, (self.clock.elapsed() + delay, self._count, act))
+        self._turn += 1
+        heapq.heappush(self._queue, (self.clock.elapsed() + delay, self._turn, act))
 
     # The process.
 
@@ -161,10 +166,11 @@ class Simulation:
             driver=self._driver,
             board=board,
             clock=self.clock,
-            rules=Rules(user_operation_limit=self._die("limit").choice([2, 10, 100])),
+            rules=self._rules,
             new_id=self._new_id,
             monotonic=self.moment,
         )
+        plane.observers.append(self._count)
         self.board = board
         self._last_world = plane.world
         try:
@@ -179,7 +185,7 @@ class Simulation:
         self.up_since = self.clock.elapsed()
         for scope in [scope for scope in self.witness.documents if scope not in board.panels]:
             self.witness.lose_document(scope, self.clock.now())
-        self.meet_guests()
+        self.lobby.meet_guests()
         for checker in self.checkers:
             checker.after_restart()
         self.tick()
@@ -188,7 +194,7 @@ class Simulation:
         """The process is gone; another starts after a while."""
         self.plane = None
         self.counts["restart"] += 1
-        pause = self._guest_dice.choice([0.5, 2, 30, 600, 7200])
+        pause = self._pauses.choice([0.5, 2, 30, 600, 7200])
         self.after(timedelta(seconds=pause), self._start_plane)
 
     def tick(self) -> None:
@@ -196,7 +202,7 @@ class Simulation:
         if self.plane is None:
             return
         if self._call(self.plane.tick) is None and self.plane is not None:
-            self.meet_guests()
+            self.lobby.meet_guests()
             for checker in self.checkers:
                 checker.after_tick()
 
@@ -262,6 +268,24 @@ class Simulation:
                 Effect(effect.operation, effect.vm, effect.action, effect.began_at, self.clock.elapsed())
             )
 
+    def _count(self, changes: Changes) -> None:
+        """Count what only a commit shows."""
+        for entity in changes.entities:
+            match entity:
+                case Scope(is_on=False, was_on_before=True, is_gone=False) if entity.id in self._on:
+                    self.counts["scope off after silence"] += 1
+                    self._on.discard(entity.id)
+                case Scope(is_on=True) if entity.id not in self._on:
+                    self._on.add(entity.id)
+                    if entity.incarnation > 1:
+                        self.counts["scope on with events before"] += 1
+                case Attempt(outcome=Outcome.FAILED) if "no outcome" in entity.reason:
+                    self.counts["action without an outcome"] += 1
+                case Operation(phase=Phase.STARTED, kind=None):
+                    self.counts["ran at once and silently"] += 1
+                case _:
+                    pass
+
     def is_on(self, scope: str) -> bool:
         """Whether the scope is on, as the board has it."""
         panel = self.board.panels.get(scope)
@@ -285,128 +309,6 @@ class Simulation:
             and (effect.ends_at is None or effect.ends_at > now)
             and vm not in self.concluded(operation.id)
         ]
-
-    # Guests.
-
-    def meet_guests(self) -> None:
-        """Every VM has somebody inside."""
-        for name in self.world.vms:
-            if name not in self.guests:
-                guest = self.guests[name] = SimulatedGuest.born(name, self._guest_dice)
-                if (delay := guest.first_poll_in()) is not None:
-                    self.after(delay, lambda guest=guest: self.poll(guest, is_first=True))
-
-    def poll(self, guest: SimulatedGuest, *, is_first: bool = False) -> None:
-        """A guest asks for its document, and waits for the next change where it can."""
-        again = guest.next_poll_in() if not is_first or guest.manner is not Manner.ONCE else None
-        answer = self._ask(guest, Request("GET", guest.target, (("metadata", "true"),)))
-        if again is not None:
-            self.after(again, lambda: self.poll(guest))
-        elif answer is None:
-            self.after(timedelta(minutes=1), lambda: self.poll(guest, is_first=is_first))
-        if answer is not None and answer.status == 200:
-            guest.read(answer.body, self.clock.now(), self)
-            seated = self.board.guests.get(guest.name)
-            if guest.manner is not Manner.ONCE and seated is not None and not guest.is_waiting:
-                guest.is_waiting = True
-                seated.panel.waiters[lambda: self._woken(guest)] = None
-
-    def _woken(self, guest: SimulatedGuest) -> None:
-        guest.is_waiting = False
-        self.after(timedelta(milliseconds=20), lambda: self._poll_once(guest))
-
-    def _poll_once(self, guest: SimulatedGuest) -> None:
-        answer = self._ask(guest, Request("GET", guest.target, (("metadata", "true"),)))
-        if answer is not None and answer.status == 200:
-            guest.read(answer.body, self.clock.now(), self)
-            seated = self.board.guests.get(guest.name)
-            if seated is not None and not guest.is_waiting:
-                guest.is_waiting = True
-                seated.panel.waiters[lambda: self._woken(guest)] = None
-
-    def _ask(self, guest: SimulatedGuest, request: Request) -> Answer | None:
-        """A request as the listener would serve it; None: no answer came back."""
-        if self.plane is None:
-            return None
-        vm = self.witness.vms[guest.name]
-        seated = self.board.guest_at(vm.addresses[0]) if vm.addresses else self.board.guests.get(vm.name)
-        if seated is None:
-            return errors.UNKNOWN_CALLER
-        wish = judge(request)
-        if isinstance(wish, Answer):
-            return wish
-        outcome = serve(wish, seated, Site())
-        if isinstance(outcome, FirstPoll):
-            refusal = self.request(lambda plane: plane.first_poll(guest.name))
-            if isinstance(refusal, BaseException):
-                return None
-            if isinstance(refusal, Refusal):
-                return errors.UNKNOWN_CALLER
-            generation = self.world.scopes[seated.panel.scope].generation
-            self.answered_polls[seated.panel.scope, generation] = self.clock.elapsed()
-        elif isinstance(outcome, ApproveEvents):
-            return self._approve(guest, outcome)
-        if isinstance(wish, ReadEvents):
-            seated.polled_at = seated.panel.polled_at = self.moment()
-            answer = read_events(wish, seated, may_hold=False)
-            document = seated.panel.page.document
-            if isinstance(answer, Answer) and not isinstance(answer, Hold):
-                for checker in self.checkers:
-                    checker.saw_answer(
-                        seated.panel.scope,
-                        (document.generation, document.incarnation, wish.version.name),
-                        answer.body,
-                    )
-                return answer
-        return None
-
-    def _approve(self, guest: SimulatedGuest, wish: ApproveEvents) -> Answer | None:
-        for event in wish.event_ids:
-            self.witness.may_have_approved(event, guest.name)
-        refusal = self.request(lambda plane: plane.approve_as_guest(guest.name, wish.event_ids))
-        if isinstance(refusal, BaseException):
-            return None
-        if isinstance(refusal, Refusal):
-            for event in wish.event_ids:
-                self.witness.approvals[event].discard(guest.name)
-            return errors.bad_payload(refusal.message)
-        if self._guest_dice.random() < 0.05:
-            self.counts["lost reply to a guest"] += 1
-            return None
-        for event in wish.event_ids:
-            self.answered_approvals.append((event, guest.name))
-            self.approved.add(event)
-        return APPROVED
-
-    def approve(self, guest: SimulatedGuest, event: str, not_before: datetime) -> None:
-        """A guest says "go ahead"."""
-        body = f'{{"StartRequests":[{{"EventId":"{event.lower()}"}}]}}'.encode()
-        left = not_before - self.clock.now()
-        answer = self._ask(guest, Request("POST", guest.target, (("metadata", "true"),), body))
-        if answer is None:
-            self.after(timedelta(seconds=5), lambda: self.approve(guest, event, not_before))
-        elif answer is APPROVED:
-            if timedelta(0) < left <= timedelta(seconds=1):
-                self.counts["approval in the last second"] += 1
-            self.operator.look_for_gates(event)
-            if guest.manner is Manner.DOUBLE:
-                self.counts["approved twice"] += 1
-
-    def approve_wrongly(self, guest: SimulatedGuest) -> None:
-        """A guest approves what is not its own: refused, and nothing changes."""
-        scope = self.witness.vms[guest.name].scope
-        foreign = [
-            sighting.event.id for sighting in self.witness.sightings.values() if sighting.event.scope != scope
-        ]
-        event = self._guest_dice.choice(foreign) if foreign else str(uuid.UUID(int=7)).upper()
-        body = f'{{"StartRequests":[{{"EventId":"{event}"}}]}}'.encode()
-        before = self.world.events.get(event)
-        answer = self._ask(guest, Request("POST", guest.target, (("metadata", "true"),), body))
-        if answer is not None:
-            assert answer.status in {400, 404}, f"{guest.name} approved {event}, which is not its own"
-            after = self.world.events.get(event)
-            assert before is None or after is None or after.approvals == before.approvals
-            self.counts["wrong approval refused"] += 1
 
 
 _ORIGIN = _START - datetime(1970, 1, 1, tzinfo=UTC)

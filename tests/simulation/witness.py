@@ -16,8 +16,8 @@ from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause
 
 
-class LawBroken(AssertionError):
-    """A law was broken; the message names it."""
+class LawBroken(BaseException):
+    """A law was broken; the message names it. Nothing that guards against failing drivers may swallow it."""
 
 
 @dataclass

@@ -19,10 +19,16 @@ _ACT_SLACK = timedelta(seconds=90)
 class Law(Checker):
     number = 11
 
+    def __init__(self, simulation) -> None:
+        super().__init__(simulation)
+        self._free_since: dict[str, timedelta] = {}
+
     def after_tick(self) -> None:
-        world = self.simulation.world
-        free = [operation for operation in world.operations.values() if self._is_unrelated(operation)]
-        for operation in free:
+        for operation in self.simulation.world.operations.values():
+            if not self._is_unrelated(operation):
+                self._free_since.pop(operation.id, None)
+                continue
+            self._free_since.setdefault(operation.id, self.simulation.clock.elapsed())
             if operation.phase is Phase.SCHEDULED:
                 self._must_start(operation)
             else:
@@ -67,7 +73,8 @@ class Law(Checker):
         ]
         if not started:
             return
-        waited = self.simulation.clock.elapsed() - max(*started, self.simulation.up_since, timedelta(0))
+        since = max(*started, self.simulation.up_since, self._free_since[operation.id])
+        waited = self.simulation.clock.elapsed() - since
         acted = {vm for vm in operation.targets if (operation.id, vm) in self.simulation.acted}
         missing = set(operation.targets) - acted - self.simulation.concluded(operation.id)
         self.require(
