@@ -23,6 +23,9 @@ $(VENV)/bin/python:
 	  || { echo "forewarn needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
+run: install
+	$(BIN)/forewarn serve --demo
+
 lint: $(VENV)/.lint-installed
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/ruff check src tests benchmarks

@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-
-import structlog
-import uvicorn
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock, SystemClock, VirtualClock
@@ -31,11 +25,10 @@ from forewarn.errors import ConfigError
 from forewarn.operator.app import make_app
 from forewarn.operator.endpoint import Office
 from forewarn.operator.guard import is_loopback
+from forewarn.operator.server import OperatorServer, bind
 from forewarn.store.sql import ClockMark, SqlStore
 from forewarn.wire.fleet_file import BadFleet, FleetText, read_toml
 from forewarn.wire.imds.instance import Site
-
-log = structlog.get_logger()
 
 _NO_SEED = "00000000-0000-0000-0000-000000000000"
 
@@ -48,6 +41,7 @@ class Service:
         self.metadata: list[Address] = []  # where guests are heard, once started
         self.operator: Address = settings.operator
         self.fleet_differences: list[str] = []
+        self._operator_server: OperatorServer | None = None
         self._refuse_open_address()
         fleet = _read_fleet(settings.fleet) if settings.fleet else None
         self.store = SqlStore(settings.store)
@@ -130,38 +124,23 @@ class Service:
             raise
 
     async def _open_operator(self) -> None:
-        app = make_app(Office(self.plane, self.runner, self.desk.tally, self.timekeeper, self.fleet_differences))
-        self._stream = app.state.stream
-        bound = _bind_operator(self.settings.operator)
+        office = Office(self.plane, self.runner, self.desk.tally, self.timekeeper)
+        app = make_app(office)
+        bound = bind(self.settings.operator)
         self.operator = (self.settings.operator[0], bound.getsockname()[1])
-        config = uvicorn.Config(
-            app, log_config=None, lifespan="off", access_log=False, ws="none", timeout_graceful_shutdown=2
-        )
-        self._operator_server = _QuietServer(config)
-        self._operator_task = asyncio.create_task(self._operator_server.serve(sockets=[bound]))
-        while not self._operator_server.started:
-            if self._operator_task.done():
-                await self._operator_task
-            await asyncio.sleep(0.001)
+        self._stream = app.state.stream
+        self._operator_server = OperatorServer(app, bound)
+        await self._operator_server.start()
 
     async def stop(self) -> None:
         """Answer who waits, finish what was asked, write down what is only in memory."""
         await self._listener.close()
-        if hasattr(self, "_operator_task"):
+        if self._operator_server is not None:
             self._stream.close()
-            self._operator_server.should_exit = True
-            await self._operator_task
+            await self._operator_server.stop()
         await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
         self.driver.close()
         self.store.close()
-
-
-class _QuietServer(uvicorn.Server):
-    """Uvicorn without its own signal handling: the process has one owner."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:
@@ -196,19 +175,3 @@ def _read_fleet(file: Path) -> FleetText:
         raise ConfigError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
     except BadFleet as problem:
         raise ConfigError(str(problem)) from None
-
-
-def _bind_operator(address: Address) -> socket.socket:
-    host, port = address
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        bound.bind((host, port))
-    except OSError as problem:
-        bound.close()
-        raise ConfigError(
-            f"Operators cannot be heard on {host}:{port}: {problem.strerror}.",
-            "Choose another address with --operator, or stop what listens there.",
-        ) from problem
-    return bound

@@ -47,7 +47,6 @@ class Office:
     runner: Runner
     tally: Tally
     timekeeper: Timekeeper | None = None
-    warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

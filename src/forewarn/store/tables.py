@@ -14,7 +14,7 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = ("0001",)  # of the schema, oldest first; each is a file in migrations/versions
+REVISIONS = ("0001", "0002")  # of the schema, oldest first; each is a file in migrations/versions
 
 metadata = MetaData()
 
@@ -151,14 +151,14 @@ events = Table(
     Column("id", String, primary_key=True),
     Column("number", BigInteger, nullable=False, index=True),
     Column("operation", String, nullable=False, index=True),
-    Column("scope", String, nullable=False),
+    Column("scope", String, nullable=False, index=True),
     Column("update_domain", Integer),
     Column("resources", Text, nullable=False),
     Column("kind", String, nullable=False),
     Column("source", String, nullable=False),
     Column("description", Text, nullable=False),
     Column("duration_seconds", Integer, nullable=False),
-    Column("phase", String, nullable=False),
+    Column("phase", String, nullable=False, index=True),
     _micros("created_at"),
     _micros("notice"),
     _micros("not_before"),

@@ -6,9 +6,10 @@ A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence
 from __future__ import annotations
 
 import difflib
+import json
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, get_args, get_type_hints
 
@@ -119,3 +120,26 @@ def _place_of(message: str) -> tuple[Place, str]:
         return Place("", 0), what
     section, index, key = match[1], int(match[2] or 0), match[3] or ""
     return Place(section, index, key), f"{key or section}: {what}" if key or section else what
+
+
+def write_toml(fleet: Mapping[str, Any]) -> str:
+    """A fleet as a fleet file; what is as it would be anyway is left out."""
+    blocks = []
+    for section, kind in _SECTIONS.items():
+        for entry in fleet[section]:
+            lines = [
+                f"{each.name} = {_toml(entry[each.name])}"
+                for each in fields(kind)
+                if entry[each.name] not in (None, [], {}) and entry[each.name] != each.default
+            ]
+            blocks.append("\n".join([f"[[{section}]]", *lines]) + "\n")
+    return "\n".join(blocks)
+
+
+def _toml(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
+    """A value in TOML; its strings and numbers are written as in JSON."""
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)

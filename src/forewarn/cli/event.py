@@ -1,0 +1,203 @@
+"""`forewarn event`: what is announced, what it waits for, and what has been."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from forewarn.cli.client import Client, in_path
+from forewarn.cli.options import event_argument, service_options
+from forewarn.cli.output import clock, fields, names, short, show_json, table
+
+_ENDED = {"Completed", "Cancelled", "Failed"}
+
+
+@click.group()
+def event() -> None:
+    """Events: list, show, watch, approve, cancel, history."""
+
+
+@event.command("list")
+@click.option("--phase", help="Scheduled, Started, Completed, Cancelled, Failed or all (default: what is open).")
+@click.option("--scope", help="Only this scope's.")
+@click.option("--vm", help="Only those that name this VM.")
+@service_options
+def list_events(
+    phase: str | None,
+    scope: str | None,
+    vm: str | None,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Events, oldest first."""
+    client = Client(url)
+    found = client.all("/v1/events", "events", phase=phase, scope=scope, vm=vm)
+    if as_json:
+        show_json({"events": found})
+        return
+    now = client.get("/v1/clock")["now"]
+    rows = [
+        (
+            short(each["id"]),
+            each["kind"],
+            each["phase"],
+            each["scope"],
+            names(each["resources"]),
+            clock(each["not_before"], now),
+            "; ".join(each["waiting_for"]),
+        )
+        for each in found
+    ]
+    columns = ("event", "kind", "phase", "scope", "vms", "not before", "waiting for")
+    table(columns, rows, "Nothing is scheduled." if phase is None else f"No event is {phase}.")
+
+
+def _show(found: dict[str, Any], now: str) -> None:
+    click.echo(f"{found['kind']} of {names(found['resources'])} is {found['phase']}")
+    fields(
+        [
+            ("event", found["id"]),
+            ("source", found["source"]),
+            ("scope", found["scope"]),
+            ("text", found["description"]),
+            ("expected", f"{found['duration_seconds']} s" if found["duration_seconds"] >= 0 else None),
+            ("announced", clock(found["created_at"], now)),
+            ("not before", clock(found["not_before"], now)),
+            ("approved by", [f"{each['by']} at {clock(each['at'], now)}" for each in found["approvals"]]),
+            ("started", clock(found["started_at"], now)),
+            ("ended", clock(found["ended_at"], now)),
+            ("because", found["reason"]),
+            ("waiting for", found["waiting_for"]),
+            ("operation", found["operation"]),
+        ]
+    )
+
+
+@event.command("show")
+@event_argument
+@service_options
+def show_event(name: str, url: str | None, as_json: bool) -> None:
+    """One event, with what it waits for."""
+    client = Client(url)
+    found = client.get(f"/v1/events/{in_path(name)}")
+    if as_json:
+        show_json(found)
+    else:
+        _show(found, client.get("/v1/clock")["now"])
+
+
+@event.command("approve")
+@event_argument
+@service_options
+def approve(name: str, url: str | None, as_json: bool) -> None:
+    """Approve an event in your name; it starts when nothing else holds it."""
+    _act("approve", name, url, as_json=as_json)
+
+
+@event.command("cancel")
+@event_argument
+@service_options
+def cancel(name: str, url: str | None, as_json: bool) -> None:
+    """Cancel an event's whole operation: all its events go, or none."""
+    _act("cancel", name, url, as_json=as_json)
+
+
+def _act(verb: str, name: str, url: str | None, *, as_json: bool) -> None:
+    client = Client(url)
+    found = client.post(f"/v1/events/{in_path(name)}/{verb}")
+    if as_json:
+        show_json(found)
+    else:
+        _show(found, client.get("/v1/clock")["now"])
+
+
+@event.command("watch")
+@click.argument("name", metavar="[EVENT]", required=False)
+@service_options
+def watch(name: str | None, url: str | None, as_json: bool) -> int:
+    """Follow an event to its end, or everything there is; leaving it stops nothing."""
+    client = Client(url)
+    wanted: str | None = client.get(f"/v1/events/{in_path(name)}")["id"] if name else None
+    said: dict[str, tuple[Any, ...]] = {}
+    phase = _tell_present(client, wanted, said, as_json=as_json)
+    if phase in _ENDED:
+        return 1 if phase == "Failed" else 0
+    listening = client.stream(on_open=lambda: _tell_present(client, wanted, said, as_json=as_json))
+    for what, found in listening:
+        if what.startswith("event.") and wanted in {None, found["id"]}:
+            _tell(found, said, as_json=as_json)
+            if wanted is not None and found["phase"] in _ENDED:
+                return 1 if found["phase"] == "Failed" else 0
+    click.echo("The service has ended the stream.", err=True)
+    return 3
+
+
+def _tell_present(
+    client: Client, wanted: str | None, said: dict[str, tuple[Any, ...]], *, as_json: bool
+) -> str | None:
+    """What is so before anything changes; the phase of the one event that is wanted."""
+    if wanted is None:
+        for found in client.all("/v1/events", "events"):
+            _tell(found, said, as_json=as_json)
+        return None
+    found = client.get(f"/v1/events/{in_path(wanted)}")
+    _tell(found, said, as_json=as_json)
+    phase: str = found["phase"]
+    return phase
+
+
+def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: bool) -> None:
+    """One line per change that is worth one."""
+    key = (found["phase"], found["not_before"], found["approved_by"], tuple(found["resources"]))
+    if said.get(found["id"]) == key:
+        return
+    said[found["id"]] = key
+    if as_json:
+        show_json(found)
+        return
+    at = found["ended_at"] or found["started_at"] or found["approved_at"] or found["created_at"]
+    line = f"{clock(at)}  {short(found['id'])}  {found['kind']} of {names(found['resources'])}  {found['phase']}"
+    if found["phase"] == "Scheduled":
+        approved = f", approved by {found['approved_by']}" if found["approved_by"] else ""
+        line += f", not before {clock(found['not_before'], found['created_at'])}{approved}"
+    if found["reason"]:
+        line += f": {found['reason']}"
+    click.echo(line)
+
+
+@event.command("history")
+@click.option("--vm", help="Only what concerned this VM.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many lines.")
+@service_options
+def history(vm: str | None, limit: int, url: str | None, as_json: bool) -> None:
+    """What has ended, newest first: who asked, who approved, notice promised and given."""
+    client = Client(url)
+    found = client.get("/v1/history", vm=vm, limit=limit)
+    if as_json:
+        show_json(found)
+        return
+    now = client.get("/v1/clock")["now"]
+    rows = [
+        (
+            short(each["event"]),
+            each["kind"] or each["cause"],
+            names(each["resources"]),
+            each["outcome"],
+            clock(each["ended_at"], now),
+            each["asked_by"],
+            each["approved_by"],
+            _seconds(each["notice_promised_seconds"]),
+            _seconds(each["notice_given_seconds"]),
+            each["reason"],
+        )
+        for each in found["history"]
+    ]
+    columns = (
+        "event", "kind", "vms", "outcome", "ended", "asked by", "approved by", "promised", "given", "because",
+    )  # fmt: skip
+    table(columns, rows, "Nothing has happened yet.")
+
+
+def _seconds(value: float | None) -> str:
+    return "" if value is None else f"{value:.0f} s"

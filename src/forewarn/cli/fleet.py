@@ -1,0 +1,104 @@
+"""`forewarn fleet`: what there is, from a file and back into one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+import msgspec
+
+from forewarn.cli.client import Client, Refused
+from forewarn.cli.options import service_options
+from forewarn.cli.output import show_json, table
+from forewarn.errors import ConfigError
+from forewarn.wire.fleet_file import BadFleet, read_toml, write_toml
+from forewarn.wire.toml_lines import find_lines
+
+_PLACE = re.compile(r"^(\w+)\[(\d+)\](?:\.(\w+))?: ", re.MULTILINE)
+
+
+@click.group()
+def fleet() -> None:
+    """Apply, show and export the fleet."""
+
+
+@fleet.command("apply")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@service_options
+def apply(file: Path, url: str | None, as_json: bool) -> None:
+    """Make the fleet what FILE says: all of it, or nothing."""
+    try:
+        text = file.read_text(encoding="utf-8")
+        spec = read_toml(text, str(file)).spec
+    except OSError as problem:
+        raise ConfigError(f"{file} cannot be read: {problem.strerror}.", "Name another file.") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
+    except BadFleet as problem:
+        raise Refused(str(problem)) from None
+    try:
+        answer = Client(url).put("/v1/fleet", msgspec.to_builtins(spec))
+    except Refused as refused:
+        raise Refused(_with_lines(refused.message, text, str(file)), refused.hint) from None
+    if as_json:
+        show_json(answer)
+        return
+    for line in answer["differences"]:
+        click.echo(line)
+    count = len(answer["differences"])
+    click.echo(f"{count} change{'' if count == 1 else 's'} applied." if count else "Nothing differs.")
+
+
+def _with_lines(message: str, text: str, name: str) -> str:
+    """The service names entries; a reader of the file wants lines."""
+    lines = find_lines(text)
+
+    def place(match: re.Match[str]) -> str:
+        line = lines.line(match[1], int(match[2]), match[3] or "")
+        return f"{name}:{line}: " if line else f"{name}: "
+
+    return _PLACE.sub(place, message)
+
+
+@fleet.command("show")
+@service_options
+def show(url: str | None, as_json: bool) -> None:
+    """What the fleet consists of."""
+    client = Client(url)
+    found = client.get("/v1/fleet")
+    if as_json:
+        show_json(found)
+        return
+    vms = client.all("/v1/vms", "vms")
+    members = Counter(vm["set"] for vm in vms)
+    click.echo(f"{len(found['hosts'])} hosts, {len(vms)} VMs")
+    rows: list[tuple[Any, ...]] = [
+        (each["name"], kind, each["resource_group"], members[each["name"]])
+        for key, kind in (
+            ("availability_sets", "availability set"),
+            ("scale_sets", "scale set"),
+            ("cloud_services", "cloud service"),
+        )
+        for each in found[key]
+    ]
+    if alone := members[None]:
+        rows.append(("", "standalone", "", alone))
+    table(
+        ("name", "kind", "resource group", "vms"),
+        rows,
+        "There is nothing. Apply a fleet: forewarn fleet apply FILE",
+    )
+
+
+@fleet.command("export")
+@service_options
+def export(url: str | None, as_json: bool) -> None:
+    """The fleet as a fleet file."""
+    found = Client(url).get("/v1/fleet")
+    if as_json:
+        show_json(found)
+    else:
+        click.echo(write_toml(found), nl=False)

@@ -1,0 +1,86 @@
+"""The command `forewarn`: finds the subcommand, and turns errors into sentences and exit codes.
+
+0 done, 1 refused or failed, 2 usage, 3 service unreachable.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+from forewarn import __version__
+from forewarn.cli.client import Unreachable
+from forewarn.cli.output import complain
+from forewarn.errors import ForewarnError
+
+_COMMANDS = {
+    "serve": ("forewarn.cli.serve", "serve", "The service in one process: guests, operators, control plane."),
+    "fleet": ("forewarn.cli.fleet", "fleet", "Apply, show and export the fleet."),
+    "vm": ("forewarn.cli.vm", "vm", "VMs: list, show, restart, redeploy, evict, delete, stop, start."),
+    "host": ("forewarn.cli.host", "host", "Hosts: list, show, maintain, degrade, fail, recover."),
+    "scope": ("forewarn.cli.scope", "scope", "Scopes: who shares a document, and whether anybody asks."),
+    "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, cancel, history."),
+    "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
+    "completion": ("forewarn.cli.completion", "completion", "Completion for bash, zsh or fish."),
+}
+
+
+class LazyGroup(click.Group):
+    """Imports a subcommand when it is asked for, so that none pays for the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The subcommands, in the order of the table."""
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand of that name."""
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module, name, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(importlib.import_module(module), name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The help's list, without importing anything."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in _COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="forewarn")
+def forewarn() -> None:
+    """Maintenance of virtual machines, announced before it happens."""
+
+
+def main() -> None:
+    """Run the command and leave with the right exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run the command; its exit code."""
+    try:
+        outcome = forewarn.main(arguments, prog_name="forewarn", standalone_mode=False)
+    except click.exceptions.Abort:
+        return 130
+    except click.ClickException as problem:
+        problem.show()
+        return problem.exit_code
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except Unreachable as problem:
+        complain(problem.message, problem.hint)
+        return 3
+    except ForewarnError as problem:
+        complain(problem.message, problem.hint)
+        return 1
+    except BrokenPipeError:
+        return 0
+    except KeyboardInterrupt:
+        return 130
+    return outcome if isinstance(outcome, int) else 0

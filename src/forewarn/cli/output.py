@@ -1,0 +1,98 @@
+"""What the terminal shows: a sentence for people, JSON for programs. Results to stdout, the rest to stderr."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import click
+
+from forewarn.core.notice import in_words
+
+
+def show_json(value: object) -> None:
+    """A value for programs."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
+    """Rows for people; the last column gives way when the terminal is narrow."""
+    if not rows:
+        click.echo(nothing)
+        return
+    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    widths = [max(len(each) for each in column) for column in zip(columns, *texts, strict=True)]
+    room = _terminal_width()
+    for index in sorted(range(len(widths)), key=lambda column: -widths[column]):
+        excess = sum(widths) + 2 * (len(widths) - 1) - room
+        if excess <= 0:
+            break
+        widths[index] = max(len(columns[index]), min(8, widths[index]), widths[index] - excess)
+    for row in ([name.upper() for name in columns], *texts):
+        cells = [_fit(cell, width) for cell, width in zip(row, widths, strict=True)]
+        click.echo("  ".join(cells).rstrip())
+
+
+def _fit(text: str, width: int) -> str:
+    return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
+
+
+def _terminal_width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 10_000
+
+
+def fields(pairs: Sequence[tuple[str, object]]) -> None:
+    """One object for people, a line a field; those without a value are left out."""
+    shown = [(name, value) for name, value in pairs if value not in (None, "", [])]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        lines = value if isinstance(value, list) else [value]
+        for index, line in enumerate(lines):
+            click.echo(f"  {name if index == 0 else '':<{width}}  {line}")
+
+
+def clock(text: str | None, now: str | None = None) -> str:
+    """An instant for people: the time of day, and the date when it is not the same day as `now`."""
+    if text is None:
+        return ""
+    at = parse(text)
+    today = parse(now).date() if now else at.date()
+    return f"{at:%H:%M:%SZ}" if at.date() == today else f"{at:%Y-%m-%d %H:%M:%SZ}"
+
+
+def parse(text: str) -> datetime:
+    """The instant in an answer of the service."""
+    return datetime.fromisoformat(text)
+
+
+def between(first: str, last: str) -> str:
+    """A length of time for people."""
+    return in_words(timedelta(seconds=round((parse(last) - parse(first)).total_seconds())))
+
+
+def short(event: str | None) -> str:
+    """The beginning of an id."""
+    return event[:8].lower() if event else ""
+
+
+def names(values: Sequence[str], most: int = 8) -> str:
+    """Some names, and how many more there are."""
+    shown = " ".join(values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def complain(message: str, hint: str = "") -> None:
+    """What went wrong, to stderr."""
+    lines = message.splitlines() or [""]
+    click.echo(f"error: {lines[0]}", err=True)
+    for line in lines[1:]:
+        click.echo(f"       {line}", err=True)
+    if hint:
+        click.echo(f"hint:  {hint}", err=True)
+
+
+Json = Any

