@@ -187,12 +187,15 @@ def test_a_block_that_raises_keeps_nothing(store: SqlStore):
 
 
 @pytest.mark.parametrize(
-    "gone", [replace(HOST, is_gone=True), replace(VM, state=VmState.DELETED)], ids=["host", "VM"]
+    ("fresh", "gone"),
+    [
+        (HOST, replace(HOST, is_gone=True)),
+        (SCOPE, replace(SCOPE, is_gone=True)),
+        (replace(VM, state=VmState.RUNNING), replace(VM, state=VmState.DELETED)),
+    ],
+    ids=["host", "scope", "VM"],
 )
-def test_a_name_may_be_used_again_once_it_is_gone(store: SqlStore, gone):
-    fresh = (
-        replace(gone, is_gone=False) if gone.__class__ is HOST.__class__ else replace(gone, state=VmState.RUNNING)
-    )
+def test_a_name_may_be_used_again_once_it_is_gone(store: SqlStore, fresh, gone):
     write(store, commit(1, fresh), commit(2, gone, seen=(1,)))
 
     write(store, commit(3, fresh))

@@ -37,6 +37,7 @@ class Way(NamedTuple):
     host: str
     port: int
     interface: str | None = None
+    device: int | None = None  # the kernel's number of the interface
 
 
 class GuestListener:
@@ -50,6 +51,7 @@ class GuestListener:
         self._own: dict[Way, asyncio.Server] = {}  # ports and interfaces that belong to one guest each
         self._chores: list[asyncio.Task[None]] = []
         self._listening: list[tuple[str, int]] = []
+        self._looked_at: dict[str, int | None] = {}
 
     async def open(self, addresses: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
         """Listen there; the addresses with the ports that were really taken."""
@@ -57,7 +59,7 @@ class GuestListener:
         board = self._desk.board
         board.on_change = partial(_hand_over, loop, wake_waiters)
         for host, port in addresses:
-            bound = _bind(Way(host, port), is_shared=bool(board.interfaces))
+            bound = _bind(_probe(Way(host, port)), is_shared=True)
             self._servers.append(await self._listen(bound, self._by_address))
             self._listening.append((host, bound.getsockname()[1]))
         await self._open_own()
@@ -81,28 +83,42 @@ class GuestListener:
     # Ports and interfaces of one guest each.
 
     async def _open_own(self) -> None:
-        board = self._desk.board
-        wanted: dict[Way, Resolve] = {}
-        for port in board.ports:
-            for host in dict.fromkeys(host for host, _ in self._listening):
-                wanted[Way(host, port)] = partial(_on_port, board, port)
-        for interface in board.interfaces:
-            for host, port in self._listening:
-                wanted[Way(host, port, interface)] = partial(_behind, board, interface)
+        """Listen where the fleet says by now; an interface that is not there is looked for again later."""
+        wanted = self._wanted_ways()
         for way in [way for way in self._own if way not in wanted]:
             self._own.pop(way).close()
         for way, resolve in wanted.items():
             if way not in self._own:
                 self._own[way] = await self._listen(_bind(way, is_shared=way.interface is not None), resolve)
 
-    def _reopen_own(self) -> None:
-        async def reopen() -> None:
-            try:
-                await self._open_own()
-            except ConfigError as problem:
-                log.error("listener not opened", problem=problem.message)  # noqa: TRY400 - it is a sentence
+    def _wanted_ways(self) -> dict[Way, Resolve]:
+        board = self._desk.board
+        wanted: dict[Way, Resolve] = {}
+        for port in board.ports:
+            for host in dict.fromkeys(host for host, _ in self._listening):
+                wanted[Way(host, port)] = partial(_on_port, board, port)
+        self._looked_at = {interface: _index_of(interface) for interface in board.interfaces}
+        for interface, index in self._looked_at.items():
+            if index is None:
+                log.warning("interface not there", interface=interface, hint="it is looked for every second")
+                continue
+            for host, port in self._listening:
+                wanted[Way(host, port, interface, index)] = partial(_behind, board, interface)
+        return wanted
 
-        self._chores.append(asyncio.get_running_loop().create_task(reopen()))
+    async def _look_for_interfaces(self) -> None:
+        """A tap that is made anew under its old name is another device: listen on that one."""
+        if any(_index_of(interface) != index for interface, index in self._looked_at.items()):
+            await self._try_open_own()
+
+    async def _try_open_own(self) -> None:
+        try:
+            await self._open_own()
+        except ConfigError as problem:
+            log.error("listener not opened", problem=problem.message)  # noqa: TRY400 - it is a sentence
+
+    def _reopen_own(self) -> None:
+        self._chores.append(asyncio.get_running_loop().create_task(self._try_open_own()))
 
     # Chores.
 
@@ -112,6 +128,7 @@ class GuestListener:
             now = self._desk.now()
             for connection in list(self._desk.connections):
                 connection.sweep(now)
+            await self._look_for_interfaces()
             self._chores = [chore for chore in self._chores if not chore.done()]
 
     async def _tell_date(self) -> None:
@@ -147,9 +164,24 @@ def _hand_over(loop: asyncio.AbstractEventLoop, act: Callable[..., None], *what:
         loop.call_soon_threadsafe(act, *what)
 
 
+def _index_of(interface: str) -> int | None:
+    try:
+        return socket.if_nametoindex(interface)
+    except OSError:
+        return None
+
+
+def _probe(way: Way) -> Way:
+    """The way with its port, once it is sure that nobody else listens there: sharing would hide that."""
+    probe = _bind(way, is_shared=False)
+    port = probe.getsockname()[1]
+    probe.close()
+    return Way(way.host, port)
+
+
 def _bind(way: Way, *, is_shared: bool) -> socket.socket:
     """A bound socket, or a sentence about why there is none."""
-    host, port, interface = way
+    host, port, interface, _ = way
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     try:

@@ -1,0 +1,76 @@
+"""The real service as a process that can be killed and started again on the same store."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.running import wait_until
+
+FOREWARN = Path(sys.executable).parent / "forewarn"
+
+
+def free_port() -> int:
+    """A port that nobody uses at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class ServiceProcess:
+    """`forewarn serve` with a store, a fleet and machines that outlive it."""
+
+    def __init__(self, directory: Path, *arguments: str) -> None:
+        self.metadata_port, self.operator_port = free_port(), free_port()
+        self._log = directory / "service.log"
+        self._command = [
+            str(FOREWARN),
+            "serve",
+            f"--metadata=127.0.0.1:{self.metadata_port}",
+            f"--operator=127.0.0.1:{self.operator_port}",
+            *arguments,
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
+        wait_until(self._is_ready, f"the service to be ready; its log:\n{self._log.read_text()[-2000:]}", 60)
+
+    def _is_ready(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, f"the service ended:\n{self._log.read_text()[-2000:]}"
+        try:
+            return self.call("GET", "/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> int:
+        """End it as an operator would; its exit code."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(20)
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Ask the operators' listener."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.operator_port, timeout=20)
+        try:
+            connection.request(method, path, json.dumps(body) if body is not None else None)
+            answer = connection.getresponse()
+            raw = answer.read()
+            return answer.status, json.loads(raw) if raw else None
+        finally:
+            connection.close()
