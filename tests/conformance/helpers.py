@@ -73,6 +73,13 @@ def not_before(event: dict[str, Any]) -> datetime:
     return at
 
 
+def scheduled_restart(service: RunningService, vm: str = "web-0") -> tuple[Guest, str]:
+    """The guest of a VM whose restart is announced, and the event's id."""
+    guest = service.guest(vm)
+    guest.document()
+    return guest, service.post(f"/v1/vms/{vm}/restart")["event"]["id"]
+
+
 def announce_every_kind(service: RunningService) -> Guest:
     """One event of each kind in the scope of MIXED, in this order; the guest that can read them."""
     guest = service.guest("mix_0")

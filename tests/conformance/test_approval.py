@@ -7,19 +7,20 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.helpers import FREEZE, NEWEST, STRICT_VERSIONS, VERSIONS, only, start_requests, url
+from tests.conformance.helpers import (
+    FREEZE,
+    NEWEST,
+    STRICT_VERSIONS,
+    VERSIONS,
+    only,
+    scheduled_restart,
+    start_requests,
+    url,
+)
 from tests.running import Guest, RunningService
 
 UNKNOWN = "00000000-0000-4000-8000-00000000000A"
 NOT_OPEN = b'{"error":"Bad request. An EventId is not that of an open event of this virtual machine"}'
-
-
-def scheduled_restart(service: RunningService, vm: str = "web-0") -> tuple[Guest, str]:
-    """The guest of a VM whose restart is announced, and the event's id."""
-    guest = service.guest(vm)
-    guest.document()
-    answer = service.post(f"/v1/vms/{vm}/restart")
-    return guest, answer["event"]["id"]
 
 
 def statuses(guest: Guest) -> list[str]:

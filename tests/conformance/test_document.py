@@ -63,6 +63,7 @@ def test_a_document_without_events_has_an_empty_list(service: RunningService, ve
             marks=pytest.mark.conformance(27),
         ),
     ],
+    ids=VERSIONS,
 )
 @pytest.mark.conformance(28)
 def test_every_event_has_exactly_the_members_of_the_version_in_their_order(
@@ -364,6 +365,7 @@ def test_an_event_has_the_same_id_in_every_version(service: RunningService):
     [(version, KINDS[:3]) for version in VERSIONS[:2]]
     + [("2017-11-01", KINDS[:4])]
     + [(version, KINDS) for version in VERSIONS[3:]],
+    ids=VERSIONS,
 )
 def test_a_version_shows_no_type_that_is_newer_than_itself(mixed: RunningService, version: str, kinds: list[str]):
     guest = announce_every_kind(mixed)

@@ -26,7 +26,8 @@ from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish,
 log = structlog.get_logger()
 
 Resolve = Callable[[str], Guest | None]
-_MOST_QUEUED = 64
+_MOST_QUEUED = 64  # requests behind one that waits; more than that hangs up
+_ENOUGH_QUEUED = 4  # nothing more is read until these are answered
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
@@ -132,8 +133,11 @@ class GuestConnection(asyncio.Protocol):
         self._read(data)
 
     def eof_received(self) -> bool:
-        """The client sends no more; what it asked for is still answered."""
+        """The client sends no more; what it asked for is still answered, and nobody is made to wait."""
         self._expects_more = False
+        if self._hold is not None:
+            self._hold.release()
+            return True
         return self._is_busy
 
     def pause_writing(self) -> None:
@@ -144,8 +148,7 @@ class GuestConnection(asyncio.Protocol):
     def resume_writing(self) -> None:
         """The client has caught up."""
         self.is_choked = False
-        if not self._is_busy:
-            self._transport.resume_reading()
+        self._transport.resume_reading()
 
     # Reading.
 
@@ -170,6 +173,8 @@ class GuestConnection(asyncio.Protocol):
             self._refuse(errors.TOO_MANY_REQUESTS)
         else:
             self._work(data if is_fresh and len(self._queue) == 1 and self._incoming is None else None)
+            if len(self._queue) >= _ENOUGH_QUEUED:
+                self._transport.pause_reading()
 
     def on_message_begin(self) -> None:
         """A request begins."""
@@ -234,8 +239,6 @@ class GuestConnection(asyncio.Protocol):
         while self._queue and not self._is_busy and not self._transport.is_closing():
             request, ending = self._queue.popleft()
             self._answer(request, ending, whole)
-        if not self._is_busy and not self.is_choked:
-            self._transport.resume_reading()
 
     def _answer(self, request: Request, ending: bytes, whole: bytes | None) -> None:
         desk, guest = self._desk, self._guest
@@ -263,13 +266,13 @@ class GuestConnection(asyncio.Protocol):
                 self._note_poll(guest)
             self._send(outcome, ending, request)
             return
-        self._pause()
+        self._is_busy = True  # what comes behind waits its turn
         loop = asyncio.get_running_loop()
-        if isinstance(outcome, ApproveEvents):
-            self._task = loop.create_task(self._approve(outcome, guest, ending))
-        elif isinstance(wish, ReadEvents) and isinstance(outcome, Hold):
+        if isinstance(wish, ReadEvents) and isinstance(outcome, Hold):
             self._note_poll(guest)
             self._hold = HeldRequest(self, wish, guest, outcome.seconds, ending)
+        elif isinstance(outcome, ApproveEvents):
+            self._task = loop.create_task(self._approve(outcome, guest, ending))
         elif isinstance(wish, ReadEvents) and isinstance(outcome, FirstPoll):
             self._task = loop.create_task(self._first_poll(wish, guest, ending))
 
@@ -313,11 +316,6 @@ class GuestConnection(asyncio.Protocol):
         outcome = read_events(wish, guest, may_hold=False)
         self._resume(outcome if isinstance(outcome, Answer) else errors.INTERNAL, ending)
 
-    def _pause(self) -> None:
-        """Read nothing more until the present request is answered."""
-        self._is_busy = True
-        self._transport.pause_reading()
-
     def _resume(self, answer: Answer, ending: bytes) -> None:
         """The present request is answered: go on with the next."""
         self._task = None
@@ -326,6 +324,8 @@ class GuestConnection(asyncio.Protocol):
         self.active_at = self._desk.now()
         self._send(answer, ending if self._expects_more else CLOSE)
         self._work()
+        if not self.is_choked and not self._is_busy:
+            self._transport.resume_reading()
 
     def release(self, wish: ReadEvents, guest: Guest, ending: bytes) -> None:
         """End a hold: with the new document, or with 304."""

@@ -1,0 +1,83 @@
+"""Raw sockets: what goes over the wire, byte by byte."""
+
+from __future__ import annotations
+
+import socket
+from typing import Self
+
+from tests.running import RunningService
+
+EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
+GET = f"GET {EVENTS} HTTP/1.1\r\nHost: x\r\nMetadata: true\r\n\r\n".encode()
+
+
+class Wire:
+    """A connection from a guest's address."""
+
+    def __init__(self, service: RunningService, guest: str = "solo") -> None:
+        address = service.service.plane.world.vms[guest].addresses[0]
+        self._socket = socket.create_connection(
+            ("127.0.0.1", service.metadata_port), timeout=10, source_address=(address, 0)
+        )
+        self._pending = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._socket.close()
+
+    def send(self, data: bytes) -> None:
+        self._socket.sendall(data)
+
+    def half_close(self) -> None:
+        """Say that nothing more will be sent."""
+        self._socket.shutdown(socket.SHUT_WR)
+
+    def receive(self) -> tuple[int, dict[str, str], bytes]:
+        """One whole answer."""
+        while b"\r\n\r\n" not in self._pending:
+            self._read_more()
+        head, _, rest = self._pending.partition(b"\r\n\r\n")
+        lines = head.decode("latin-1").split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:])}
+        status = int(lines[0].split()[1])
+        length = int(headers.get("content-length", 0))
+        while len(rest) < length:
+            self._pending = rest
+            self._read_more()
+            rest = self._pending
+        body, self._pending = rest[:length], rest[length:]
+        return status, headers, body
+
+    def _read_more(self) -> None:
+        data = self._socket.recv(65536)
+        if not data:
+            raise EOFError(self._pending)
+        self._pending += data
+
+    def is_closed(self) -> bool:
+        """Whether the server has hung up; waits for it."""
+        try:
+            return not self._pending and self._socket.recv(1) == b""
+        except ConnectionResetError:
+            return True
+
+    def is_silent(self, seconds: float = 0.1) -> bool:
+        """Whether nothing comes for a moment."""
+        self._socket.settimeout(seconds)
+        try:
+            self._pending += self._socket.recv(65536)
+        except TimeoutError:
+            return True
+        finally:
+            self._socket.settimeout(10)
+        return False
+
+
+def post(body: bytes, *headers: str, length: bool = True) -> bytes:
+    """A POST of that body."""
+    lines = [f"POST {EVENTS} HTTP/1.1", "Host: x", "Metadata: true", *headers]
+    if length:
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
