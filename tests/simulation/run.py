@@ -7,7 +7,6 @@ import random
 import uuid
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from forewarn.board.board import Board, Panel, wake_waiters
@@ -254,8 +253,7 @@ class Simulation:
 
     def _saw_panel(self, panel: Panel) -> None:
         if panel.scope in self.board.panels:
-            shown = replace(panel.page.document, scope=panel.scope)  # documents without events share a page
-            self.witness.see_document(shown, self.clock.now(), self.clock.elapsed())
+            self.witness.see_document(panel.scope, panel.page.document, self.clock.now(), self.clock.elapsed())
         else:
             self.witness.lose_document(panel.scope, self.clock.now())
         wake_waiters(panel)

@@ -85,18 +85,18 @@ class Witness:
     asked: dict[str, Asked] = field(default_factory=dict)
     approvals: dict[str, set[str]] = field(default_factory=dict)  # event to who may have approved it
     effects: list[Effect] = field(default_factory=list)
-    on_document: list[Callable[[Document | None, Document], None]] = field(default_factory=list)
+    on_document: list[Callable[[str, Document | None, Document], None]] = field(default_factory=list)
     on_sighting: list[Callable[[Sighting, str], None]] = field(default_factory=list)
     on_effect: list[Callable[[Effect], None]] = field(default_factory=list)
 
-    def see_document(self, document: Document, now: datetime, elapsed: timedelta) -> None:
+    def see_document(self, scope: str, document: Document, now: datetime, elapsed: timedelta) -> None:
         """A scope's guests can read this from now on."""
-        before = self.documents.get(document.scope)
+        before = self.documents.get(scope)
         if before is not None and before == document:
             return
         for judge in self.on_document:
-            judge(before, document)
-        self.documents[document.scope] = document
+            judge(scope, before, document)
+        self.documents[scope] = document
         shown = {event.id: event for event in document.events}
         for event in document.events:
             self._see_event(event, now, elapsed)

@@ -71,9 +71,9 @@ def events(names: list[str]) -> tuple[Event, ...]:
 
 
 DOCUMENTS = {
-    "empty": Document("scope", 1, 1),
-    "events": Document("scope", 1, 192, events(IAAS_NAMES)),
-    "roles": Document("scope", 1, 9, events(ROLE_NAMES), names_role_instances=True),
+    "empty": Document(1, 1),
+    "events": Document(1, 192, events(IAAS_NAMES)),
+    "roles": Document(1, 9, events(ROLE_NAMES), names_role_instances=True),
 }
 
 ANSWERS = {

@@ -60,13 +60,13 @@ class Board:
 
     # The plane's side.
 
-    def post(self, document: Document, *, is_on: bool) -> None:
-        """Show a document from now on."""
+    def post(self, scope: str, document: Document, *, is_on: bool) -> None:
+        """Show a scope's guests a document from now on."""
         page = self._make.page(document)
-        panel = self.panels.get(document.scope)
+        panel = self.panels.get(scope)
         changed = panel is None or page is not panel.page
         if panel is None:
-            panel = self.panels[document.scope] = Panel(document.scope, page, is_on=is_on)
+            panel = self.panels[scope] = Panel(scope, page, is_on=is_on)
         panel.page = page
         panel.is_on = is_on
         if changed:

@@ -43,16 +43,15 @@ class PageMaker:
     """Makes pages; documents without events that read the same share one."""
 
     def __init__(self) -> None:
-        self._empty: dict[tuple[int, int], Page] = {}
+        self._empty: dict[Document, Page] = {}
 
     def page(self, document: Document) -> Page:
         """A page for the document."""
         if document.events:
             return Page(document)
-        key = (document.generation, document.incarnation)
-        shared = self._empty.get(key)
+        shared = self._empty.get(document)
         if shared is None:
             if len(self._empty) >= _MOST_SHARED_PAGES:
                 self._empty.clear()
-            shared = self._empty[key] = Page(document)
+            shared = self._empty[document] = Page(document)
         return shared

@@ -286,7 +286,7 @@ class ControlPlane:
             if scope.is_gone:
                 self.board.remove(scope.id)
             else:
-                self.board.post(document_of(self.world, scope.id), is_on=scope.is_on)
+                self.board.post(scope.id, document_of(self.world, scope.id), is_on=scope.is_on)
         self.board.seat(entity for entity in entities if isinstance(entity, Vm))
         self._shown = self.world.number
         self._due |= concerned(self.world, entities)

@@ -16,7 +16,6 @@ from forewarn.core.world import World
 class Document:
     """What every guest of a scope is told at this moment."""
 
-    scope: str
     generation: int
     incarnation: int
     events: tuple[Event, ...] = ()
@@ -27,7 +26,6 @@ def document_of(world: World, scope: str) -> Document:
     """The scope's document as the world has it."""
     found = world.scopes[scope]
     return Document(
-        scope=scope,
         generation=found.generation,
         incarnation=found.incarnation,
         events=tuple(world.events_in(scope)),

@@ -14,17 +14,17 @@ class Law(Checker):
         super().__init__(simulation)
         self.witness.on_document.append(self._saw)
 
-    def _saw(self, before: Document | None, after: Document) -> None:
+    def _saw(self, scope: str, before: Document | None, after: Document) -> None:
         if before is None or before.generation != after.generation:
             return
         changed = [visible(event) for event in before.events] != [visible(event) for event in after.events]
         moved = after.incarnation != before.incarnation
         self.require(
             changed == moved,
-            f"{after.scope}: the document {'changed' if changed else 'stayed'} and its incarnation went from "
+            f"{scope}: the document {'changed' if changed else 'stayed'} and its incarnation went from "
             f"{before.incarnation} to {after.incarnation}",
         )
         self.require(
             after.incarnation >= before.incarnation,
-            f"{after.scope}: the incarnation fell from {before.incarnation} to {after.incarnation}",
+            f"{scope}: the incarnation fell from {before.incarnation} to {after.incarnation}",
         )

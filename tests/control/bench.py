@@ -1,0 +1,160 @@
+"""A plane on a workbench: real store, board and driver, a virtual clock, no threads and no sockets."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from forewarn.board.board import Board
+from forewarn.clock import VirtualClock
+from forewarn.control.plane import Accepted, ControlPlane
+from forewarn.control.timekeeper import Timekeeper
+from forewarn.core.event import Event
+from forewarn.core.fleet import Vm
+from forewarn.core.holds import holds
+from forewarn.core.notice import Rules
+from forewarn.core.operation import Operation
+from forewarn.core.refusal import Refusal
+from forewarn.core.requests.hosts import Maintenance
+from forewarn.core.terms import Cause, Kind
+from forewarn.drivers.base import Driver
+from forewarn.drivers.machines import Machines
+from forewarn.drivers.simulated import SimulatedDriver
+from forewarn.store import history
+from forewarn.store.sql import SqlStore
+from forewarn.wire.fleet_file import read_json
+
+NOON = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
+
+
+class Bench:
+    """A plane, and everything that a test wants to do to it."""
+
+    def __init__(
+        self,
+        fleet: dict[str, Any],
+        rules: Rules | None = None,
+        wrap: Callable[[SimulatedDriver], Driver] = lambda driver: driver,
+    ) -> None:
+        self.clock = VirtualClock(NOON)
+        self.store = SqlStore("sqlite://")
+        self.machines = Machines.open()
+        self.driver = wrap(SimulatedDriver(self.machines, self.clock))
+        self.rules = rules or Rules()
+        self._ids = iter(range(1, 10**6))
+        self.start_plane()
+        problems = self.plane.apply_fleet(read_json(fleet).spec, "test")
+        assert all(isinstance(line, str) for line in problems), problems
+
+    def start_plane(self) -> None:
+        """A plane on the store, as after a restart."""
+        self.plane = ControlPlane(
+            store=self.store,
+            driver=self.driver,
+            board=Board(),
+            clock=self.clock,
+            rules=self.rules,
+            new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
+        )
+        self.plane.open()
+        self.timekeeper = Timekeeper(self.plane, self.clock)
+        self.plane.tick()
+
+    # Guests.
+
+    def turn_on(self, *vms: str) -> None:
+        """These guests have polled."""
+        for vm in vms:
+            assert self.plane.first_poll(vm) is None
+
+    def approve(self, vm: str, *events: Event) -> Refusal | None:
+        outcome = self.plane.approve_as_guest(vm, [event.id for event in events])
+        self.plane.tick()
+        return outcome
+
+    # Owners and operators.
+
+    def ask(self, cause: Cause, vm: str) -> Accepted | Refusal:
+        outcome = self.plane.ask_for_vm(cause, vm, "owner")
+        self.plane.tick()
+        return outcome
+
+    def evict(self, vm: str) -> Accepted | Refusal:
+        outcome = self.plane.evict(vm, "operator")
+        self.plane.tick()
+        return outcome
+
+    def maintain(self, host: str, kind: Kind = Kind.FREEZE, **more: Any) -> Accepted | Refusal:
+        outcome = self.plane.maintain(host, Maintenance(kind, **more), "operator")
+        self.plane.tick()
+        return outcome
+
+    def degrade(self, host: str, **notice: float) -> Accepted | Refusal:
+        outcome = self.plane.degrade(host, timedelta(**notice) if notice else None, "operator")
+        self.plane.tick()
+        return outcome
+
+    def fail(self, host: str) -> Accepted | Refusal:
+        outcome = self.plane.fail(host, "operator")
+        self.plane.tick()
+        return outcome
+
+    # Time.
+
+    def advance(self, **duration: float) -> None:
+        self.timekeeper.advance(timedelta(**duration))
+
+    # Looking.
+
+    def operation(self, accepted: Accepted | Refusal) -> Operation:
+        """The operation as it is now, open or ended."""
+        assert isinstance(accepted, Accepted), accepted
+        with self.store.transaction() as transaction:
+            found = history.find_operation(transaction.connection, accepted.operation.id)
+        assert found is not None
+        return found
+
+    def events(self, accepted: Accepted | Refusal) -> list[Event]:
+        """Its events as they are now, open or ended."""
+        assert isinstance(accepted, Accepted), accepted
+        with self.store.transaction() as transaction:
+            return history.events_of(transaction.connection, accepted.operation.id)
+
+    def event(self, accepted: Accepted | Refusal) -> Event:
+        (found,) = self.events(accepted)
+        return found
+
+    def phases(self, accepted: Accepted | Refusal) -> list[str]:
+        return [str(event.phase) for event in self.events(accepted)]
+
+    def vm(self, name: str) -> Vm:
+        return self.plane.world.vms[name]
+
+    def waiting_for(self, accepted: Accepted | Refusal) -> list[str]:
+        operation = self.operation(accepted)
+        return [hold.in_words(self.clock.now()) for hold in holds(self.plane.world, operation, self.clock.now())]
+
+    def effects(self, vm: str) -> list[str]:
+        """What the machine has felt."""
+        return [effect.action for effect in self.machines.ledger() if effect.vm == vm]
+
+
+def fleet(*vms: dict[str, Any], hosts: int = 4, **sets: list[dict[str, Any]]) -> dict[str, Any]:
+    """A fleet of these VMs on host-0, host-1, ..."""
+    return {"hosts": [{"name": f"host-{n}"} for n in range(hosts)], "vms": list(vms), **sets}
+
+
+def vm(name: str, host: str = "host-0", **more: Any) -> dict[str, Any]:
+    return {"name": name, "host": host, **more}
+
+
+WEB = fleet(
+    vm("web-0", "host-0", availability_set="web"),
+    vm("web-1", "host-1", availability_set="web"),
+    vm("web-2", "host-2", availability_set="web"),
+    vm("solo", "host-0"),
+    vm("spot", "host-1", priority="Spot"),
+    availability_sets=[{"name": "web"}],
+)
