@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
 
-from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.notice import TERMINATE_NOTICE_RANGE
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
@@ -110,8 +110,9 @@ def _range(where: Place, value: int, least: int, most: int) -> Iterator[Problem]
 
 def _check_terminate(where: Place, entry: VmSpec | ScaleSetSpec) -> Iterator[Problem]:
     least, most = TERMINATE_NOTICE_RANGE
-    if entry.terminate_notification is not None and not least <= entry.terminate_notification <= most:
-        seconds = round(entry.terminate_notification.total_seconds())
+    notice = notice_of(entry.terminate_notification)
+    if notice is not None and not least <= notice <= most:
+        seconds = round(notice.total_seconds())
         yield Problem(where, f"terminate_notification is {seconds} seconds.", "It can be PT5M to PT15M.")
 
 

@@ -22,7 +22,7 @@ from forewarn.core.fleet import (
     VmSet,
 )
 from forewarn.core.fleet_check import NOWHERE, Place, Problem
-from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
@@ -84,7 +84,8 @@ class _Planner:
             wanted[service.name] = CloudService(**_values(service))
         for scale_set in self._spec.scale_sets:
             lists = {key: tuple(getattr(scale_set, key)) for key in ("hosts", "addresses", "zones")}
-            wanted[scale_set.name] = ScaleSet(**(_values(scale_set) | lists))
+            notice = {"terminate_notification": notice_of(scale_set.terminate_notification)}
+            wanted[scale_set.name] = ScaleSet(**(_values(scale_set) | lists | notice))
         for name, each in wanted.items():
             before = self._world.sets.get(name)
             if before is not None and type(before) is not type(each):
@@ -154,6 +155,7 @@ class _Planner:
             "fault_domain": host.fault_domain,
             "zone": spec.zone or host.zone,
             "addresses": tuple(spec.addresses),
+            "terminate_notification": notice_of(spec.terminate_notification),
         }
         return Vm(**values)
 
@@ -181,7 +183,7 @@ class _Planner:
             computer_name=f"{scale_set.name}{_base36(number)}",
             priority=scale_set.priority,
             eviction_policy=scale_set.eviction_policy,
-            terminate_notification=scale_set.terminate_notification,
+            terminate_notification=notice_of(scale_set.terminate_notification),
             tags=scale_set.tags,
         )
 

@@ -14,7 +14,15 @@ from forewarn.core.fleet import (
     DEFAULT_RESOURCE_GROUP,
     DEFAULT_UPDATE_DOMAINS,
 )
-from forewarn.core.terms import EvictionPolicy, Priority
+from forewarn.core.notice import LEAST_NOTICE
+from forewarn.core.terms import EvictionPolicy, Kind, Priority
+
+
+def notice_of(given: timedelta | bool | None) -> timedelta | None:  # noqa: FBT001 - as the file has it
+    """How long ahead a Terminate is announced: as given, the least for a plain yes, not at all for no."""
+    if isinstance(given, bool):
+        return LEAST_NOTICE[Kind.TERMINATE] if given else None
+    return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +56,7 @@ class ScaleSetSpec:
     addresses: list[str] = field(default_factory=list)
     priority: Priority = Priority.REGULAR
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
-    terminate_notification: timedelta | None = None
+    terminate_notification: timedelta | bool | None = None  # true: the least there is
     placement_group_size: int = DEFAULT_PLACEMENT_GROUP_SIZE
     zones: list[str] = field(default_factory=list)
     resource_group: str = DEFAULT_RESOURCE_GROUP
@@ -80,7 +88,7 @@ class VmSpec:
     zone: str | None = None
     priority: Priority = Priority.REGULAR
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
-    terminate_notification: timedelta | None = None
+    terminate_notification: timedelta | bool | None = None  # true: the least there is
     resource_group: str = DEFAULT_RESOURCE_GROUP
     tags: dict[str, str] = field(default_factory=dict)
 

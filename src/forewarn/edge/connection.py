@@ -238,7 +238,11 @@ class GuestConnection(asyncio.Protocol):
         """Answer what is in the queue, one after the other."""
         while self._queue and not self._is_busy and not self._transport.is_closing():
             request, ending = self._queue.popleft()
-            self._answer(request, ending, whole)
+            try:
+                self._answer(request, ending, whole)
+            except Exception:  # a bug of ours is answered too; a guest must not be left hanging
+                log.exception("request failed", method=request.method, target=request.target)
+                self._refuse(errors.INTERNAL)
 
     def _answer(self, request: Request, ending: bytes, whole: bytes | None) -> None:
         desk, guest = self._desk, self._guest

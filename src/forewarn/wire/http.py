@@ -11,6 +11,7 @@ from http import HTTPStatus
 
 import msgspec
 
+_PHRASES = {413: "Content Too Large"}  # renamed in RFC 9110, and in one version of Python but not in another
 JSON = "application/json; charset=utf-8"
 CLOSE = b"Connection: close\r\n"
 KEEP_ALIVE = b"Connection: keep-alive\r\n"
@@ -38,7 +39,7 @@ def answer(
     status: int, body: bytes = b"", headers: tuple[tuple[str, str], ...] = (), content_type: str = JSON
 ) -> Answer:
     """An answer; one without a body says so, except where a body is not allowed at all."""
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}"]
+    lines = [f"HTTP/1.1 {status} {_PHRASES.get(status) or HTTPStatus(status).phrase}"]
     if body:
         lines.append(f"Content-Type: {content_type}")
     if status != HTTPStatus.NOT_MODIFIED:

@@ -25,7 +25,9 @@ class Site:
 
 def tree(vm: Vm, site: Site, scale_set: str = "") -> Tree:
     """All that is known of the VM, in the shape of the real answer."""
-    group = f"/subscriptions/{site.subscription}/resourceGroups/{vm.resource_group}"
+    group = f"/subscriptions/{site.subscription}/resourceGroups/{vm.resource_group}/providers/Microsoft.Compute"
+    is_numbered = scale_set and vm.instance is not None
+    path = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{vm.instance}" if is_numbered else None
     compute: Tree = {
         "azEnvironment": "AzurePublicCloud",
         "evictionPolicy": str(vm.eviction_policy) if vm.priority == "Spot" else "",
@@ -39,7 +41,7 @@ def tree(vm: Vm, site: Site, scale_set: str = "") -> Tree:
         "priority": str(vm.priority),
         "provider": "Microsoft.Compute",
         "resourceGroupName": vm.resource_group,
-        "resourceId": f"{group}/providers/Microsoft.Compute/virtualMachines/{vm.name}",
+        "resourceId": f"{group}/{path or f'virtualMachines/{vm.name}'}",
         "subscriptionId": site.subscription,
         "tags": ";".join(f"{name}:{value}" for name, value in vm.tags.items()),
         "tagsList": [{"name": name, "value": value} for name, value in vm.tags.items()],

@@ -111,7 +111,7 @@ def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
         target = "/" + target.partition("://")[2].partition("/")[2]
     path, _, query = target.partition("?")
     path = unquote(path).lower()
-    return path.rstrip("/") or "/", parse_qsl(query, keep_blank_values=True, max_num_fields=100)
+    return path.rstrip("/") or "/", parse_qsl(query, keep_blank_values=True)
 
 
 def _has_metadata_header(request: Request, path: str, version: str) -> bool:
@@ -164,7 +164,7 @@ def parse_start_requests(body: bytes) -> ApproveEvents | Answer:
         payload = msgspec.json.decode(body.removeprefix(b"\xef\xbb\xbf"), type=_Payload)
     except msgspec.ValidationError as problem:
         return errors.bad_payload(f"The payload is malformed: {problem}")
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return errors.bad_payload("The payload is not valid JSON")
     if not payload.StartRequests:
         return errors.bad_payload("The payload is malformed: StartRequests is empty")

@@ -5,6 +5,7 @@ Members are additive and strictly gated: a caller of one version gets nothing th
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import date
 
@@ -78,12 +79,12 @@ INSTANCE_VERSIONS = [
 ]
 NEWEST_INSTANCE_VERSIONS = INSTANCE_VERSIONS[:-4:-1]
 _FIRST_INSTANCE_VERSION = date(2017, 3, 1)
-_DATE_LENGTH = len("YYYY-MM-DD")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 
 
 def is_instance_version(text: str) -> bool:
     """Whether the instance category answers this version: any real date from the first one on."""
-    if len(text) != _DATE_LENGTH:
+    if _DATE.fullmatch(text) is None:
         return False
     try:
         return date.fromisoformat(text) >= _FIRST_INSTANCE_VERSION
