@@ -134,6 +134,20 @@ def test_a_delete_is_announced_as_many_minutes_ahead_as_the_profile_says(n: int)
         assert only(guest.events())["EventStatus"] == "Started"
 
 
+@pytest.mark.conformance(81)
+def test_a_profile_that_names_no_length_gives_five_minutes():
+    fleet = {
+        "scale_sets": [{"name": "pool", "capacity": 1, "addresses": ["127.4.0.1"], "terminate_notification": True}]
+    }
+    with running(fleet) as service:
+        guest = service.guest("pool_0")
+        guest.document()
+
+        service.post("/v1/vms/pool_0/delete")
+
+        assert told(guest) == ("Terminate", "Scheduled", START + timedelta(minutes=5))
+
+
 @pytest.mark.conformance(82)
 @pytest.mark.parametrize("vm", ["web-0", "solo", "spot_0", "FrontEnd_IN_0"])
 def test_a_delete_without_a_profile_makes_no_event_and_is_done_at_once(service: RunningService, vm: str):

@@ -1,4 +1,4 @@
-"""Ready pages: a document, written out once per api-version, on first ask.
+"""Ready pages: a document, written out once per api-version, on first ask, and dated when the date has changed.
 
 A page never changes. A new document is a new page, put in its place in one assignment, so a reader on another
 thread sees the old one or the new one and nothing between.
@@ -7,27 +7,44 @@ thread sees the old one or the new one and nothing between.
 from __future__ import annotations
 
 from forewarn.core.document import Document
-from forewarn.wire.http import Answer
+from forewarn.wire.http import CLOSE, Answer
 from forewarn.wire.imds.document import etag, not_modified, page
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, EventsVersion
 
 _MOST_SHARED_PAGES = 1024
 
 
+class Ready:
+    """An answer as it goes out at this moment: with the date, and with or without the connection's end."""
+
+    __slots__ = ("date", "going_on", "last")
+
+    def __init__(self, answer: Answer, date: bytes) -> None:
+        self.date = date
+        self.going_on = answer.encode(date)
+        self.last = answer.encode(date + CLOSE)
+
+
 class Page:
     """One document and the answers made from it."""
 
-    __slots__ = ("document", "ready")
+    __slots__ = ("_answers", "document", "ready")
 
     def __init__(self, document: Document) -> None:
         self.document = document
-        self.ready: list[Answer | None] = [None] * len(EVENTS_VERSIONS)
+        self._answers: list[Answer | None] = [None] * len(EVENTS_VERSIONS)
+        self.ready: list[Ready | None] = [None] * len(EVENTS_VERSIONS)
 
     def answer(self, version: EventsVersion) -> Answer:
         """The answer to a plain GET."""
-        ready = self.ready[version.index]
-        if ready is None:
-            ready = self.ready[version.index] = page(self.document, version)
+        answer = self._answers[version.index]
+        if answer is None:
+            answer = self._answers[version.index] = page(self.document, version)
+        return answer
+
+    def refresh(self, version: EventsVersion, date: bytes) -> Ready:
+        """The answer to a plain GET, dated."""
+        ready = self.ready[version.index] = Ready(self.answer(version), date)
         return ready
 
     def etag(self, version: EventsVersion) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -66,6 +67,7 @@ async def _serve(settings: Settings) -> int:
     stopping = asyncio.Event()
     _stop_on_signals(stopping)
     await service.start()
+    gc.freeze()  # the fleet is here to stay: no collection has to walk it
     try:
         _tell_where(service)
         demo = Demo(service) if settings.demo else None

@@ -47,40 +47,24 @@ class Incoming:
 class GuestConnection(asyncio.Protocol):
     """Answers one client; costs nobody else anything, however slow it is."""
 
-    __slots__ = (
-        "_address",
-        "_desk",
-        "_expects_more",
-        "_guest",
-        "_hold",
-        "_incoming",
-        "_is_busy",
-        "_parser",
-        "_queue",
-        "_resolve",
-        "_task",
-        "_transport",
-        "_unaccounted",
-        "active_at",
-        "is_choked",
-    )
-
+    # Defaults of the class: most connections ask once and need none of it, so making one stays cheap.
     _transport: asyncio.Transport
+    _address = ""
+    _guest: Guest | None = None
+    _parser: Any = None
+    _incoming: Incoming | None = None
+    _queue: deque[tuple[Request, bytes]] | None = None
+    _hold: HeldRequest | None = None
+    _task: asyncio.Task[None] | None = None
+    _is_busy = False
+    _expects_more = True
+    _unaccounted = 0
+    is_choked = False
+    active_at = 0.0
 
     def __init__(self, desk: Desk, resolve: Resolve) -> None:
         self._desk = desk
         self._resolve = resolve
-        self._guest: Guest | None = None
-        self._parser: Any = None
-        self._incoming: Incoming | None = None
-        self._queue: deque[tuple[Request, bytes]] | None = None
-        self._is_busy = False
-        self._expects_more = True
-        self._hold: HeldRequest | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._unaccounted = 0
-        self.is_choked = False
-        self.active_at = 0.0
 
     # The transport's calls.
 
@@ -112,25 +96,33 @@ class GuestConnection(asyncio.Protocol):
         """Answer at once what was judged before; read everything else."""
         desk = self._desk
         now = self.active_at = desk.now()
-        if self._incoming is None and not self._is_busy:
-            judged = desk.remembered.get(data)
-            guest = self._guest
-            if judged is not None and guest is not None and not guest.is_gone and guest.panel.is_on:
-                if not desk.limiter.admits(guest, now):
-                    self._send(errors.TOO_MANY_REQUESTS, CLOSE if judged.closes else b"")
-                    return
-                panel = guest.panel
-                panel.polled_at = guest.polled_at = now
-                desk.tally.polls += 1
-                ready = panel.page.ready[judged.version.index] or panel.page.answer(judged.version)
-                if judged.closes:
-                    self._transport.write(ready.head + desk.date + CLOSE + ready.tail)
-                    self._transport.close()
-                    self._expects_more = False
-                else:
-                    self._transport.write(ready.head + desk.date + ready.tail)
-                return
-        self._read(data)
+        judged = desk.remembered.get(data)
+        guest = self._guest
+        if (
+            judged is None
+            or guest is None
+            or guest.is_gone
+            or not guest.panel.is_on
+            or self._incoming is not None
+            or self._is_busy
+        ):
+            self._read(data)
+            return
+        if not desk.limiter.admits(guest, now):
+            self._send(errors.TOO_MANY_REQUESTS, CLOSE if judged.closes else b"")
+            return
+        panel = guest.panel
+        panel.polled_at = guest.polled_at = now
+        desk.tally.polls += 1
+        ready = panel.page.ready[judged.version.index]
+        if ready is None or ready.date is not desk.date:
+            ready = panel.page.refresh(judged.version, desk.date)
+        if judged.closes:
+            self._expects_more = False
+            self._transport.write(ready.last)
+            self._transport.close()
+        else:
+            self._transport.write(ready.going_on)
 
     def eof_received(self) -> bool:
         """The client sends no more; what it asked for is still answered, and nobody is made to wait."""

@@ -69,7 +69,8 @@ class GuestListener:
 
     async def _listen(self, bound: socket.socket, resolve: Resolve) -> asyncio.Server:
         loop = asyncio.get_running_loop()
-        return await loop.create_server(lambda: GuestConnection(self._desk, resolve), sock=bound, backlog=_BACKLOG)
+        connection = partial(GuestConnection, self._desk, resolve)
+        return await loop.create_server(connection, sock=bound, backlog=_BACKLOG)
 
     # Who is calling.
 
