@@ -2,42 +2,70 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
+CODE   := src tests tools benchmarks
+PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 
-.PHONY: install run test test-all lint format bench clean
+# What `make test-all` and `make bench` take from Debian.
+SYSTEM_PACKAGES := curl iproute2 nginx-light wrk
 
-install: $(VENV)/.installed
-$(VENV)/.installed: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
-	@touch $@
+.PHONY: help install run test test-all system-packages simulate lint format docs bench clean
 
-$(VENV)/.test-installed: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[test]'
-	@touch $@ $(VENV)/.installed
+help: ## what there is
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
-$(VENV)/.lint-installed: pyproject.toml $(VENV)/bin/python
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[lint]'
-	@touch $@ $(VENV)/.test-installed $(VENV)/.installed
+install: $(VENV)/.installed ## .venv with .venv/bin/forewarn, and nothing more
 
-$(VENV)/bin/python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
-	  || { echo "forewarn needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
+run: install ## the demo: a small fleet, simulated guests, something always going on
+	@$(BIN)/forewarn serve --demo
 
-run: install
-	$(BIN)/forewarn serve --demo
+test: $(VENV)/.test-installed ## every test that needs no root and no system package
+	$(BIN)/pytest -n auto -m "not system and not long"
 
-lint: $(VENV)/.lint-installed
-	$(BIN)/ruff format --check src tests benchmarks
-	$(BIN)/ruff check src tests benchmarks
+test-all: $(VENV)/.test-installed system-packages ## on Debian as root: everything, nothing skipped
+	$(BIN)/pytest -n auto
+
+simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
+	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),0-999)
+
+lint: $(VENV)/.lint-installed ## formatting, types, import contracts
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(VENV)/.lint-installed
-	$(BIN)/ruff format src tests benchmarks
-	$(BIN)/ruff check --fix src tests benchmarks
+format: $(VENV)/.lint-installed ## what `make lint` asks for, done
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
 
-test: $(VENV)/.test-installed
-	$(BIN)/pytest -m "not system and not long"
+docs: $(VENV)/.test-installed ## the generated pages, anew
+	$(BIN)/python -m tools.reference
 
-clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+bench: $(VENV)/.test-installed ## the benchmarks, each a ratio to a peer in the same run
+	@command -v wrk >/dev/null && test -x "$$(command -v nginx || echo /usr/sbin/nginx)" || $(MAKE) system-packages
+	$(BIN)/python -m benchmarks.polls
+
+clean: ## what the other targets made
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+
+system-packages:
+	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	  || { echo "this needs Debian and root, to install: $(SYSTEM_PACKAGES)" >&2; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(SYSTEM_PACKAGES) >/dev/null
+
+$(VENV)/.installed: pyproject.toml $(BIN)/python
+	$(PIP) .
+	@touch $@
+
+$(VENV)/.test-installed: pyproject.toml $(BIN)/python
+	$(PIP) '.[test]'
+	@touch $@ $(VENV)/.installed
+
+$(VENV)/.lint-installed: pyproject.toml $(BIN)/python
+	$(PIP) '.[lint]'
+	@touch $@ $(VENV)/.test-installed $(VENV)/.installed
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "forewarn needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)

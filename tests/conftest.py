@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -15,3 +15,19 @@ def service() -> Iterator[RunningService]:
     """A fresh service with a fleet of every kind of scope, on a virtual clock."""
     with running(SMALL) as started:
         yield started
+
+
+@pytest.fixture
+def figures(record_property) -> Callable[[str], None]:
+    """Figures for whoever reads the run: printed at its end, also when tests run side by side."""
+    return lambda text: record_property("figures", text)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The figures of all tests that gave some."""
+    for outcome in ("passed", "failed"):
+        for report in terminalreporter.stats.get(outcome, []):
+            for name, text in report.user_properties:
+                if name == "figures" and report.when == "call":
+                    terminalreporter.write_sep("-", report.nodeid.rpartition("::")[2])
+                    terminalreporter.write_line(text)

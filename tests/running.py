@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import random
+import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -166,6 +168,15 @@ def running(fleet: dict[str, Any] | None = None, **settings: Any) -> Iterator[Ru
         yield service
     finally:
         service.stop()
+
+
+def free_port() -> int:
+    """A port that nobody uses, below those that the kernel gives to clients: so it stays free."""
+    for port in random.Random().sample(range(10_240, 32_768), 100):
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("a hundred ports are all in use")
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:

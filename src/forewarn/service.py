@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock, SystemClock, VirtualClock
-from forewarn.config import Address, Settings
+from forewarn.config import Address, Settings, show_address
 from forewarn.control.plane import ControlPlane
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
@@ -54,10 +54,9 @@ class Service:
             raise
 
     def _refuse_open_address(self) -> None:
-        host, port = self.settings.operator
-        if not is_loopback(host):
+        if not is_loopback(self.settings.operator[0]):
             raise ConfigError(
-                f"Operators would be heard on {host}:{port} without having to sign in.",
+                f"Operators would be heard on {show_address(self.settings.operator)} without having to sign in.",
                 "Use --operator 127.0.0.1:PORT.",
             )
 
@@ -110,6 +109,7 @@ class Service:
     async def start(self) -> None:
         """Hear guests and operators; returns when both may call."""
         if self.settings.guest is not None and self.settings.guest not in self.plane.world.vms:
+            self._let_go()
             known = ", ".join(sorted(self.plane.world.vms)[:5])
             raise ConfigError(
                 f"--guest names {self.settings.guest}, and there is no such VM.",
@@ -139,6 +139,9 @@ class Service:
             self._stream.close()
             await self._operator_server.stop()
         await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
+        self._let_go()
+
+    def _let_go(self) -> None:
         self.driver.close()
         self.store.close()
 
@@ -153,7 +156,7 @@ def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:
         )
     if not settings.is_virtual:
         return SystemClock()
-    return VirtualClock(mark.now if mark else settings.clock_start or datetime.now(UTC).replace(microsecond=0))
+    return VirtualClock(mark.now if mark else settings.clock_start or SystemClock().now().replace(microsecond=0))
 
 
 def _machines_file(settings: Settings) -> Path | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conformance.helpers import CROWDED, MIXED
+from tests.conformance.wire import CROWDED, MIXED
 from tests.running import RunningService, running
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.helpers import (
+from tests.conformance.wire import (
     FREEZE,
     NEWEST,
     STRICT_VERSIONS,

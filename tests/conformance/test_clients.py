@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.helpers import (
+from tests.conformance.wire import (
     FREEZE,
     NEWEST,
     VERSIONS,

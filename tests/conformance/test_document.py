@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tests.conformance.helpers import (
+from tests.conformance.wire import (
     FREEZE,
     MIXED,
     VERSIONS,

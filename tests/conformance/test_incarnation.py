@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.conformance.helpers import FREEZE, VERSIONS, announce_every_kind, life, only, url
+from tests.conformance.wire import FREEZE, VERSIONS, announce_every_kind, life, only, url
 from tests.running import Guest, RunningService
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.helpers import FREEZE, announce_every_kind, life, not_before, only
+from tests.conformance.wire import FREEZE, announce_every_kind, life, not_before, only
 from tests.fleets import SMALL
 from tests.running import START, Guest, RunningService, running
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.helpers import FREEZE, VERSIONS, only
+from tests.conformance.wire import FREEZE, VERSIONS, only
 from tests.fleets import SMALL
 from tests.running import RunningService, running
 

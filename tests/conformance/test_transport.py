@@ -9,7 +9,7 @@ import pytest
 
 from forewarn.edge.limits import RateLimiter
 from forewarn.edge.listener import GuestListener
-from tests.conformance.helpers import EVENTS, NEWEST, STRICT_VERSIONS, VERSIONS, exchange, only, url
+from tests.conformance.wire import EVENTS, NEWEST, STRICT_VERSIONS, VERSIONS, exchange, only, url
 from tests.fleets import SMALL
 from tests.running import Guest, RunningService, call, running, wait_until
 

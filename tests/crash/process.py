@@ -6,22 +6,14 @@ import http.client
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
-from tests.running import wait_until
+from tests.running import free_port, wait_until
 
 FOREWARN = Path(sys.executable).parent / "forewarn"
-
-
-def free_port() -> int:
-    """A port that nobody uses at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class ServiceProcess:

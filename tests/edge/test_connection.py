@@ -8,7 +8,7 @@ import pytest
 
 from tests.edge.wire import EVENTS, GET, Wire, post
 from tests.fleets import SMALL
-from tests.running import RunningService, running
+from tests.running import RunningService, free_port, running
 
 KILOBYTE = 1024
 
@@ -259,7 +259,6 @@ def test_a_vm_that_is_added_is_known_on_a_connection_it_had_before():
 
 
 def test_a_port_of_its_own_names_the_guest_whatever_its_address():
-    from tests.crash.process import free_port  # noqa: PLC0415 - only here
     from tests.running import call  # noqa: PLC0415 - only here
 
     one, other = free_port(), free_port()
@@ -274,7 +273,6 @@ def test_a_port_of_its_own_names_the_guest_whatever_its_address():
 
 
 def test_a_port_that_enters_and_leaves_the_fleet_is_opened_and_closed():
-    from tests.crash.process import free_port  # noqa: PLC0415 - only here
     from tests.running import call, wait_until  # noqa: PLC0415 - only here
 
     port = free_port()

@@ -354,3 +354,17 @@ def test_a_foreign_origin_is_turned_away(service: RunningService):
     )
     assert service.operator("POST", "/v1/vms/solo/restart", headers={"Origin": "null"}).status == 403
     assert service.operator("GET", "/v1/vms", headers=own).status == 200
+
+
+def test_a_put_of_nothing_is_not_taken_for_an_empty_fleet(service: RunningService):
+    status, error = refused(service, "PUT", "/v1/fleet")
+
+    assert (status, error["code"]) == (400, "BadRequest")
+    assert len(service.get("/v1/vms")["vms"]) > 0
+
+
+def test_a_method_that_a_path_does_not_take_is_refused_with_those_that_it_takes(service: RunningService):
+    reply = service.operator("DELETE", "/v1/fleet")
+
+    assert reply.status == 405
+    assert reply.headers["allow"] == "GET, HEAD, PUT"

@@ -14,16 +14,13 @@ SEEDS = range(200)
 PLANTED_SEEDS = range(50)
 
 
-def test_the_laws_hold_over_two_hundred_days_with_crashes_and_every_hard_thing_happens(capsys):
+def test_the_laws_hold_over_two_hundred_days_with_crashes_and_every_hard_thing_happens(figures):
     outcomes = list(run_seeds(SEEDS))
 
     counts: Counter[str] = Counter()
     for outcome in outcomes:
         counts.update(outcome.counts)
-    with capsys.disabled():
-        print("\nhard things in 200 simulated days:")
-        for what in HARD_THINGS:
-            print(f"{counts[what]:8d}  {what}")
+    figures("\n".join(f"{counts[what]:8d}  {what}" for what in HARD_THINGS))
     failed = [
         f"seed {outcome.seed}: {outcome.problem}\n{outcome.replay}" for outcome in outcomes if outcome.problem
     ]

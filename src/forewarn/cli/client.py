@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -28,12 +29,9 @@ class Client:
     """Calls one service."""
 
     def __init__(self, url: str | None = None) -> None:
-        self.url = (url or os.environ.get("FOREWARN_URL") or DEFAULT_URL).rstrip("/")
-        parts = urlsplit(self.url)
-        if parts.scheme != "http" or not parts.hostname:
-            raise ForewarnError(f"{self.url!r} is no address of a service.", f"Write it like {DEFAULT_URL}.")
-        self._host = parts.hostname
-        self._port = parts.port or 80
+        given = url or os.environ.get("FOREWARN_URL") or DEFAULT_URL
+        self.url = given.rstrip("/")
+        self._host, self._port = _place_of(given)
 
     def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - whatever JSON holds
         """What is at the path."""
@@ -58,13 +56,12 @@ class Client:
             if after is None:
                 return found
 
-    def stream(self, on_open: Any = None) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a callback
-        """Everything that changes: names and objects, until the service ends it."""
+    def stream(self) -> Iterator[tuple[str, Any]]:
+        """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end."""
         connection, answer = self._send("GET", "/v1/stream", None)
         try:
+            yield "listening", None
             name, data = "", ""
-            if on_open is not None:
-                on_open()
             for raw in answer:
                 line = raw.decode().rstrip("\n")
                 if line.startswith("event: "):
@@ -82,7 +79,7 @@ class Client:
     def _call(self, method: str, path: str, body: object, query: dict[str, object]) -> Any:  # noqa: ANN401 - JSON
         given = {name: value for name, value in query.items() if value is not None}
         if given:
-            path += "?" + urlencode(given)
+            path += "?" + urlencode(given, errors="surrogateescape")
         connection, answer = self._send(method, path, body)
         try:
             raw = answer.read()
@@ -90,7 +87,10 @@ class Client:
             raise self._unreachable(problem) from None
         finally:
             connection.close()
-        return json.loads(raw) if raw else None
+        try:
+            return json.loads(raw)
+        except ValueError:
+            raise _no_forewarn(self.url, "its answer is not JSON") from None
 
     def _send(
         self, method: str, path: str, body: object
@@ -103,10 +103,10 @@ class Client:
             connection.sock.settimeout(_TIMEOUT_SECONDS)
             connection.request(method, path, data, headers)
             answer = connection.getresponse()
-        except (OSError, http.client.HTTPException) as problem:
+        except (OSError, http.client.HTTPException, UnicodeError) as problem:
             connection.close()
             raise self._unreachable(problem) from None
-        if answer.status >= 400:
+        if answer.status >= 300:
             raw = answer.read()
             connection.close()
             raise _refusal(answer.status, raw, self.url)
@@ -125,9 +125,22 @@ def _refusal(status: int, raw: bytes, url: str) -> ForewarnError:
         error = json.loads(raw)["error"]
         return Refused(error["message"], error.get("hint", ""))
     except (ValueError, KeyError, TypeError):
-        return Unreachable(f"What answers at {url} is no forewarn service: status {status}.", "Check --url.")
+        return _no_forewarn(url, f"status {status}")
+
+
+def _no_forewarn(url: str, why: str) -> Unreachable:
+    return Unreachable(f"What answers at {url} is no forewarn service: {why}.", "Check --url and FOREWARN_URL.")
+
+
+def _place_of(url: str) -> tuple[str, int]:
+    """The host and the port in an address."""
+    with suppress(ValueError):  # a port that is no number, a bracket that is left open
+        parts = urlsplit(url)
+        if parts.scheme == "http" and parts.hostname:
+            return parts.hostname, parts.port or 80
+    raise ForewarnError(f"{url!r} is no address of a service.", f"Write it like {DEFAULT_URL}.")
 
 
 def in_path(name: str) -> str:
     """A name as a part of a path."""
-    return quote(name, safe="/")
+    return quote(name, safe="/", errors="surrogateescape")

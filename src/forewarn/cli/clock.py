@@ -29,7 +29,8 @@ def _tell(found: dict[str, Any], *, as_json: bool) -> None:
 def _rate(found: dict[str, Any]) -> str:
     if found["mode"] == "system":
         return ""
-    return f", running {found['rate']:g} times as fast as real time" if found["rate"] else ", standing still"
+    times = "" if found["rate"] == 1 else f"{found['rate']:g} times "
+    return f", running {times}as fast as real time" if found["rate"] else ", standing still"
 
 
 @clock.command("show")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from forewarn.config import Settings
+from forewarn.config import Settings, show_address
 from forewarn.control.plane import Accepted
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
@@ -25,6 +25,7 @@ from forewarn.service import Service
 YOU = "web-0"
 _TARGET = "/metadata/scheduledevents?api-version=2020-07-01"
 _PREPARE_SECONDS = (4, 12)
+_FIRST_PAUSE_SECONDS = (2, 4)
 _PAUSE_SECONDS = (12, 25)
 _RETRY_SECONDS = 2.0
 _SOURCE = "demo"
@@ -44,8 +45,9 @@ def demo_settings(settings: Settings) -> Settings:
 class Demo:
     """Simulated guests and an operator who keeps them busy."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, pace: float = 1.0) -> None:
         self._service = service
+        self._pace = pace  # how many times as fast as people are
         self._dice = random.Random()  # noqa: S311 - a demo
         self._tasks: list[asyncio.Task[None]] = []
         self._said: dict[str, Phase] = {}
@@ -70,14 +72,18 @@ class Demo:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    async def _pause(self, seconds: tuple[float, float]) -> None:
+        await asyncio.sleep(self._dice.uniform(*seconds) / self._pace)
+
     def _tell_what_to_try(self) -> None:
-        host, port = self._service.metadata[0]
+        metadata, operator = show_address(self._service.metadata[0]), show_address(self._service.operator)
+        url = "" if self._service.operator == Settings().operator else f" --url http://{operator}"
         click.echo(
             f"""
 You are {YOU}, one of three web servers; the other guests look after themselves. Try, in another terminal:
-  curl -H Metadata:true "http://{host}:{port}{_TARGET}"
-  .venv/bin/forewarn event list
-  .venv/bin/forewarn vm restart {YOU}
+  curl -H Metadata:true "http://{metadata}{_TARGET}"
+  .venv/bin/forewarn event list{url}
+  .venv/bin/forewarn vm restart {YOU}{url}
 """
         )
 
@@ -97,7 +103,7 @@ You are {YOU}, one of three web servers; the other guests look after themselves.
         acts = (self._restart, self._freeze, self._evict, self._redeploy)
         turn = 0
         while True:
-            await asyncio.sleep(self._dice.uniform(2, 4) if turn == 0 else self._dice.uniform(*_PAUSE_SECONDS))
+            await self._pause(_PAUSE_SECONDS if turn else _FIRST_PAUSE_SECONDS)
             await self._start_what_is_stopped()
             outcome = await acts[turn % len(acts)]()
             turn += 1
@@ -157,7 +163,7 @@ You are {YOU}, one of three web servers; the other guests look after themselves.
         self._tasks = [task for task in self._tasks if not task.done()]
 
     async def _prepare(self, name: str, address: str, event: str) -> None:
-        await asyncio.sleep(self._dice.uniform(*_PREPARE_SECONDS))
+        await self._pause(_PREPARE_SECONDS)
         body = json.dumps({"StartRequests": [{"EventId": event}]})
         now = self._service.clock.now()
         click.echo(f"{now:%H:%M:%SZ}  {event[:8].lower()}  {name} is ready and approves")

@@ -6,11 +6,12 @@ from typing import Any
 
 import click
 
-from forewarn.cli.client import Client, in_path
-from forewarn.cli.options import event_argument, service_options
+from forewarn.cli.client import Client, Unreachable, in_path
+from forewarn.cli.options import any_event_argument, event_argument, service_options
 from forewarn.cli.output import clock, fields, names, short, show_json, table
 
 _ENDED = {"Completed", "Cancelled", "Failed"}
+_NONE = {None: "Nothing is scheduled.", "all": "There are no events."}
 
 
 @click.group()
@@ -50,7 +51,7 @@ def list_events(
         for each in found
     ]
     columns = ("event", "kind", "phase", "scope", "vms", "not before", "waiting for")
-    table(columns, rows, "Nothing is scheduled." if phase is None else f"No event is {phase}.")
+    table(columns, rows, _NONE.get(phase, f"No event is {phase}."))
 
 
 def _show(found: dict[str, Any], now: str) -> None:
@@ -113,38 +114,29 @@ def _act(verb: str, name: str, url: str | None, *, as_json: bool) -> None:
 
 
 @event.command("watch")
-@click.argument("name", metavar="[EVENT]", required=False)
+@any_event_argument
 @service_options
 def watch(name: str | None, url: str | None, as_json: bool) -> int:
     """Follow an event to its end, or everything there is; leaving it stops nothing."""
     client = Client(url)
     wanted: str | None = client.get(f"/v1/events/{in_path(name)}")["id"] if name else None
     said: dict[str, tuple[Any, ...]] = {}
-    phase = _tell_present(client, wanted, said, as_json=as_json)
-    if phase in _ENDED:
-        return 1 if phase == "Failed" else 0
-    listening = client.stream(on_open=lambda: _tell_present(client, wanted, said, as_json=as_json))
-    for what, found in listening:
-        if what.startswith("event.") and wanted in {None, found["id"]}:
-            _tell(found, said, as_json=as_json)
-            if wanted is not None and found["phase"] in _ENDED:
-                return 1 if found["phase"] == "Failed" else 0
-    click.echo("The service has ended the stream.", err=True)
-    return 3
+    for what, found in client.stream():
+        for each in _changed(client, wanted, what, found):
+            _tell(each, said, as_json=as_json)
+            if wanted is not None and each["phase"] in _ENDED:
+                return 1 if each["phase"] == "Failed" else 0
+    raise Unreachable(
+        f"The service at {client.url} has ended the stream.",
+        f"Once it is back: forewarn event watch {short(wanted)}".rstrip(),
+    )
 
 
-def _tell_present(
-    client: Client, wanted: str | None, said: dict[str, tuple[Any, ...]], *, as_json: bool
-) -> str | None:
-    """What is so before anything changes; the phase of the one event that is wanted."""
-    if wanted is None:
-        for found in client.all("/v1/events", "events"):
-            _tell(found, said, as_json=as_json)
-        return None
-    found = client.get(f"/v1/events/{in_path(wanted)}")
-    _tell(found, said, as_json=as_json)
-    phase: str = found["phase"]
-    return phase
+def _changed(client: Client, wanted: str | None, what: str, found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The events that a message of the stream is about; its first, about all that is there by then."""
+    if what == "listening":
+        return [client.get(f"/v1/events/{wanted}")] if wanted else client.all("/v1/events", "events")
+    return [found] if what.startswith("event.") and wanted in {None, found["id"]} else []
 
 
 def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: bool) -> None:
@@ -154,7 +146,7 @@ def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: b
         return
     said[found["id"]] = key
     if as_json:
-        show_json(found)
+        show_json(found, on_one_line=True)
         return
     at = found["ended_at"] or found["started_at"] or found["approved_at"] or found["created_at"]
     line = f"{clock(at)}  {short(found['id'])}  {found['kind']} of {names(found['resources'])}  {found['phase']}"

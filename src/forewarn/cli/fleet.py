@@ -12,12 +12,12 @@ import msgspec
 
 from forewarn.cli.client import Client, Refused
 from forewarn.cli.options import service_options
-from forewarn.cli.output import show_json, table
+from forewarn.cli.output import counted, show_json, table
 from forewarn.errors import ConfigError
 from forewarn.wire.fleet_file import BadFleet, read_toml, write_toml
 from forewarn.wire.toml_lines import find_lines
 
-_PLACE = re.compile(r"^(\w+)\[(\d+)\](?:\.(\w+))?: ", re.MULTILINE)
+_PLACE = re.compile(r"^(?:(\w+)\[(\d+)\](?:\.(\w+))?|fleet): ", re.MULTILINE)
 
 
 @click.group()
@@ -49,7 +49,7 @@ def apply(file: Path, url: str | None, as_json: bool) -> None:
     for line in answer["differences"]:
         click.echo(line)
     count = len(answer["differences"])
-    click.echo(f"{count} change{'' if count == 1 else 's'} applied." if count else "Nothing differs.")
+    click.echo(f"{counted(count, 'change')} applied." if count else "Nothing differs.")
 
 
 def _with_lines(message: str, text: str, name: str) -> str:
@@ -57,7 +57,7 @@ def _with_lines(message: str, text: str, name: str) -> str:
     lines = find_lines(text)
 
     def place(match: re.Match[str]) -> str:
-        line = lines.line(match[1], int(match[2]), match[3] or "")
+        line = lines.line(match[1], int(match[2]), match[3] or "") if match[1] else 0
         return f"{name}:{line}: " if line else f"{name}: "
 
     return _PLACE.sub(place, message)
@@ -72,9 +72,12 @@ def show(url: str | None, as_json: bool) -> None:
     if as_json:
         show_json(found)
         return
-    vms = client.all("/v1/vms", "vms")
+    if not any(found.values()):
+        click.echo("There is nothing. Apply a fleet: forewarn fleet apply FILE")
+        return
+    hosts, vms = client.all("/v1/hosts", "hosts"), client.all("/v1/vms", "vms")
     members = Counter(vm["set"] for vm in vms)
-    click.echo(f"{len(found['hosts'])} hosts, {len(vms)} VMs")
+    click.echo(f"{counted(len(hosts), 'host')}, {counted(len(vms), 'VM')}")
     rows: list[tuple[Any, ...]] = [
         (each["name"], kind, each["resource_group"], members[each["name"]])
         for key, kind in (
@@ -86,11 +89,8 @@ def show(url: str | None, as_json: bool) -> None:
     ]
     if alone := members[None]:
         rows.append(("", "standalone", "", alone))
-    table(
-        ("name", "kind", "resource group", "vms"),
-        rows,
-        "There is nothing. Apply a fleet: forewarn fleet apply FILE",
-    )
+    if rows:
+        table(("name", "kind", "resource group", "vms"), rows, "")
 
 
 @fleet.command("export")

@@ -9,7 +9,7 @@ import click
 
 from forewarn.cli.client import Client, in_path
 from forewarn.cli.options import DURATION, host_argument, service_options
-from forewarn.cli.output import between, clock, fields, names, short, show_json, table
+from forewarn.cli.output import between, clock, counted, fields, names, short, show_json, table
 
 
 @click.group()
@@ -87,7 +87,7 @@ def _tell(answer: dict[str, Any], name: str, *, as_json: bool) -> None:
 def _count(events: list[Any]) -> str:
     if not events:
         return "no VM is on it, nobody has to be told"
-    return f"{len(events)} event{'s' if len(events) > 1 else ''}"
+    return counted(len(events), "event")
 
 
 @host.command("maintain")
@@ -158,4 +158,5 @@ def recover(name: str, url: str | None, as_json: bool) -> None:
     if as_json:
         show_json(answer)
     else:
-        click.echo(f"{name} is {answer['condition']} and takes VMs again")
+        takes = "takes VMs again" if answer["takes_vms"] else "takes VMs again when the work on it has ended"
+        click.echo(f"{name} is {answer['condition']} and {takes}")

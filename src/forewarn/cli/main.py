@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from typing import Any
 
 import click
 
@@ -44,6 +46,14 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - whatever the subcommand returns
+        """Run the subcommand; a reader that has seen enough is no failure."""
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still unwritten goes nowhere
+            return 0
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The help's list, without importing anything."""
         del ctx
@@ -79,8 +89,6 @@ def run(arguments: list[str]) -> int:
     except ForewarnError as problem:
         complain(problem.message, problem.hint)
         return 1
-    except BrokenPipeError:
-        return 0
     except KeyboardInterrupt:
         return 130
     return outcome if isinstance(outcome, int) else 0

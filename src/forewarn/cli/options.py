@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from forewarn.cli.client import Client
+from forewarn.cli.output import short
 from forewarn.errors import ForewarnError
 from forewarn.wire.times import parse_duration
 
@@ -47,19 +48,36 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic in some ver
 DURATION = Duration()
 
 
-def _complete(path: str, section: str, key: str) -> Callable[..., list[CompletionItem]]:
+class Name(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
+    """The name of something, which cannot be empty."""
+
+    name = "name"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name that was written."""
+        if not value:
+            self.fail("a name is needed, and this one is empty", param, ctx)
+        return str(value)
+
+
+def _complete(path: str, section: str, text_of: Callable[[Any], str]) -> Callable[..., list[CompletionItem]]:
     def complete(ctx: click.Context, _param: click.Parameter, beginning: str) -> list[CompletionItem]:
         try:
             found = Client(ctx.params.get("url")).get(path)[section]
         except (ForewarnError, KeyError, TypeError):
             return []
-        texts = (each[key] if key != "id" else each[key][:8].lower() for each in found)
-        return [CompletionItem(text) for text in texts if text.startswith(beginning)]
+        return [CompletionItem(text) for text in map(text_of, found) if text.startswith(beginning)]
 
     return complete
 
 
-vm_argument = click.argument("name", metavar="VM", shell_complete=_complete("/v1/vms", "vms", "name"))
-host_argument = click.argument("name", metavar="HOST", shell_complete=_complete("/v1/hosts", "hosts", "name"))
-scope_argument = click.argument("name", metavar="SCOPE", shell_complete=_complete("/v1/scopes", "scopes", "id"))
-event_argument = click.argument("name", metavar="EVENT", shell_complete=_complete("/v1/events", "events", "id"))
+def _named(what: str, section: str, text_of: Callable[[Any], str], *, required: bool = True) -> Callable[[F], F]:
+    complete = _complete(f"/v1/{section}", section, text_of)
+    return click.argument("name", metavar=what, type=Name(), required=required, shell_complete=complete)
+
+
+vm_argument = _named("VM", "vms", lambda vm: str(vm["name"]))
+host_argument = _named("HOST", "hosts", lambda host: str(host["name"]))
+scope_argument = _named("SCOPE", "scopes", lambda scope: str(scope["id"]))
+event_argument = _named("EVENT", "events", lambda event: short(event["id"]))
+any_event_argument = _named("[EVENT]", "events", lambda event: short(event["id"]), required=False)

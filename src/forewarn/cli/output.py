@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,28 +14,40 @@ import click
 
 from forewarn.core.notice import in_words
 
+_LEAST_WIDTH = 8  # of a column whose cells are cut
 
-def show_json(value: object) -> None:
-    """A value for programs."""
-    click.echo(json.dumps(value, indent=2, ensure_ascii=False))
+
+def show_json(value: object, *, on_one_line: bool = False) -> None:
+    """A value for programs; on one line where more of them follow."""
+    click.echo(json.dumps(value, indent=None if on_one_line else 2, ensure_ascii=False))
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
-    """Rows for people; the last column gives way when the terminal is narrow."""
+    """Rows for people; on a narrow terminal the widest columns give way, then every row becomes a block."""
     if not rows:
         click.echo(nothing)
         return
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(columns, *texts, strict=True)]
-    room = _terminal_width()
+    excess = sum(widths) + 2 * (len(widths) - 1) - _terminal_width()
     for index in sorted(range(len(widths)), key=lambda column: -widths[column]):
-        excess = sum(widths) + 2 * (len(widths) - 1) - room
-        if excess <= 0:
-            break
-        widths[index] = max(len(columns[index]), min(8, widths[index]), widths[index] - excess)
+        least = max(len(columns[index]), min(_LEAST_WIDTH, widths[index]))
+        given = max(0, min(excess, widths[index] - least))
+        widths[index] -= given
+        excess -= given
+    if excess > 0:
+        _blocks(columns, texts)
+        return
     for row in ([name.upper() for name in columns], *texts):
         cells = [_fit(cell, width) for cell, width in zip(row, widths, strict=True)]
         click.echo("  ".join(cells).rstrip())
+
+
+def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    for index, row in enumerate(rows):
+        if index:
+            click.echo()
+        fields(list(zip(columns, row, strict=True)))
 
 
 def _fit(text: str, width: int) -> str:
@@ -46,13 +59,20 @@ def _terminal_width() -> int:
 
 
 def fields(pairs: Sequence[tuple[str, object]]) -> None:
-    """One object for people, a line a field; those without a value are left out."""
+    """One object for people, a line a field, wrapped where need be; those without a value are left out."""
     shown = [(name, value) for name, value in pairs if value not in (None, "", [])]
     width = max((len(name) for name, _ in shown), default=0)
+    room = max(_LEAST_WIDTH, _terminal_width() - width - 4)
     for name, value in shown:
-        lines = value if isinstance(value, list) else [value]
-        for index, line in enumerate(lines):
+        texts = map(str, value if isinstance(value, list) else [value])
+        for index, line in enumerate(line for text in texts for line in _wrapped(text, room)):
             click.echo(f"  {name if index == 0 else '':<{width}}  {line}")
+
+
+def _wrapped(text: str, room: int) -> list[str]:
+    if len(text) <= room:
+        return [text]
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)  # names stay whole
 
 
 def clock(text: str | None, now: str | None = None) -> str:
@@ -83,6 +103,11 @@ def names(values: Sequence[str], most: int = 8) -> str:
     """Some names, and how many more there are."""
     shown = " ".join(values[:most])
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 host`, `2 hosts`."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def complain(message: str, hint: str = "") -> None:

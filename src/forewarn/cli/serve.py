@@ -16,8 +16,9 @@ import click
 import structlog
 
 from forewarn import __version__
-from forewarn.cli.output import fields
-from forewarn.config import SETTINGS, Settings, load_settings
+from forewarn.cli.output import counted, fields
+from forewarn.config import SETTINGS, Settings, load_settings, show_address
+from forewarn.wire.times import iso
 
 
 def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +43,9 @@ def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
 def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings are of any type
     """Announce maintenance to guests, wait for approvals, and carry it out."""
     settings = load_settings(flags, os.environ, config)
-    configure_logs(settings.log_format)
+    configure_logs(
+        settings.log_format, logging.WARNING if settings.demo else logging.INFO
+    )  # a demo tells it itself
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(settings))
 
@@ -97,16 +100,16 @@ def _stop_on_signals(stopping: asyncio.Event) -> None:
 
 def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imported late
     settings, world = service.settings, service.plane.world
-    clock = "virtual, " + service.clock.now().isoformat() if settings.is_virtual else "system"
+    clock = "virtual, " + iso(service.clock.now()) if settings.is_virtual else "system"
     guest = f"; a loopback caller is {settings.guest}" if settings.guest else ""
     click.echo(f"forewarn {__version__}")
     fields(
         [
-            ("guests", [f"http://{_shown(each)}/metadata/scheduledevents" for each in service.metadata]),
-            ("operators", f"http://{_shown(service.operator)}"),
+            ("guests", [f"http://{show_address(each)}/metadata/scheduledevents" for each in service.metadata]),
+            ("operators", f"http://{show_address(service.operator)}"),
             ("store", service.store.address),
             ("clock", clock),
-            ("fleet", f"{len(world.hosts)} hosts, {len(world.vms)} VMs{guest}"),
+            ("fleet", f"{counted(len(world.hosts), 'host')}, {counted(len(world.vms), 'VM')}{guest}"),
         ]
     )
     if service.fleet_differences:
@@ -119,12 +122,7 @@ def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imp
     sys.stdout.flush()
 
 
-def _shown(address: tuple[str, int]) -> str:
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def configure_logs(log_format: str) -> None:
+def configure_logs(log_format: str, least: int = logging.INFO) -> None:
     """Logs to stderr: an event name and fields."""
     is_plain = log_format == "plain" or (log_format == "auto" and sys.stderr.isatty())
     renderer: Any = (
@@ -139,6 +137,6 @@ def configure_logs(log_format: str) -> None:
             structlog.processors.format_exc_info,
             renderer,
         ],
-        wrapper_class=structlog.make_filtering_bound_logger(logging.INFO),
+        wrapper_class=structlog.make_filtering_bound_logger(least),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )

@@ -13,9 +13,13 @@ from ipaddress import ip_address
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.notice import TERMINATE_NOTICE_RANGE
 
-_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,79}")
-_MOST_UPDATE_DOMAINS = 20
-_MOST_INSTANCES = 100_000
+LONGEST_NAME = 80
+NAME_IN_WORDS = f"letters, digits, '_', '-' and '.', at most {LONGEST_NAME} of them, not beginning with '-' or '.'"
+_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
+MOST_UPDATE_DOMAINS = 20
+MOST_FAULT_DOMAINS = 3
+LAST_FAULT_DOMAIN = 999  # of a host
+MOST_INSTANCES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +63,7 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
     instances = (
         (Place("scale_sets", index, "name"), f"{each.name}_{number}")
         for index, each in enumerate(spec.scale_sets)
-        for number in range(min(each.capacity, _MOST_INSTANCES))
+        for number in range(min(each.capacity, MOST_INSTANCES))
     )
     for what, names in (
         ("host", _entries("hosts", spec)),
@@ -72,7 +76,7 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
                 yield Problem(
                     place,
                     f"{name!r} cannot be the name of a {what}.",
-                    "Use letters, digits, '_', '-' and '.', at most 80 of them, beginning with a letter or digit.",
+                    f"Use {NAME_IN_WORDS}.",
                 )
             elif name.lower() in seen:
                 yield Problem(place, f"The {what} name {name} is used twice.", "Give one of the two another name.")
@@ -86,17 +90,21 @@ def _entries(section: str, spec: FleetSpec) -> list[tuple[Place, str]]:
 def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
     for index, each in enumerate(spec.availability_sets):
         where = Place("availability_sets", index, "update_domains")
-        yield from _range(where, each.update_domains, 1, _MOST_UPDATE_DOMAINS)
-        yield from _range(Place("availability_sets", index, "fault_domains"), each.fault_domains, 1, 3)
+        yield from _range(where, each.update_domains, 1, MOST_UPDATE_DOMAINS)
+        yield from _range(
+            Place("availability_sets", index, "fault_domains"), each.fault_domains, 1, MOST_FAULT_DOMAINS
+        )
+    for index, host in enumerate(spec.hosts):
+        yield from _range(Place("hosts", index, "fault_domain"), host.fault_domain, 0, LAST_FAULT_DOMAIN)
     for index, scale_set in enumerate(spec.scale_sets):
-        yield from _range(Place("scale_sets", index, "capacity"), scale_set.capacity, 0, _MOST_INSTANCES)
+        yield from _range(Place("scale_sets", index, "capacity"), scale_set.capacity, 0, MOST_INSTANCES)
         where = Place("scale_sets", index, "placement_group_size")
-        yield from _range(where, scale_set.placement_group_size, 1, _MOST_INSTANCES)
+        yield from _range(where, scale_set.placement_group_size, 1, MOST_INSTANCES)
         yield from _check_terminate(Place("scale_sets", index, "terminate_notification"), scale_set)
     domains = {each.name: each.update_domains for each in spec.availability_sets}
     for index, vm in enumerate(spec.vms):
         if vm.update_domain is not None:
-            most = domains.get(vm.availability_set or "", _MOST_UPDATE_DOMAINS) - 1
+            most = domains.get(vm.availability_set or "", MOST_UPDATE_DOMAINS) - 1
             yield from _range(Place("vms", index, "update_domain"), vm.update_domain, 0, most)
         yield from _check_terminate(Place("vms", index, "terminate_notification"), vm)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from forewarn.core.operation import Attempt
+from forewarn.errors import ConfigError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS effects (
@@ -54,11 +55,16 @@ class Machines:
     @classmethod
     def open(cls, path: Path | None = None) -> Machines:
         """The machines kept in a file; without one they last as long as the process."""
-        connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
-        if path is not None:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA busy_timeout = 5000")
-        connection.executescript(_SCHEMA)
+        try:
+            connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
+            if path is not None:
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA busy_timeout = 5000")
+            connection.executescript(_SCHEMA)
+        except sqlite3.Error as problem:
+            raise ConfigError(
+                f"The file of machines {path} cannot be opened: {problem}.", "Name another with --machines."
+            ) from problem
         return cls(connection)
 
     def act(self, attempt: Attempt, at: datetime, lasts: timedelta) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from forewarn.board.board import Guest
 
@@ -17,9 +18,21 @@ class Limits:
     header_bytes: int = 16 * 1024
     body_bytes: int = 64 * 1024
     connections_per_guest: int = 256
-    request_seconds: float = 10  # to send one request, from its first byte
+    request_seconds: float = 10  # to send one request, from its first byte; and to take what is answered
     idle_seconds: float = 75  # between requests on one connection
-    unread_bytes: int = 256 * 1024  # answers that a guest has not taken yet
+
+
+# What each limit is, and what is answered beyond it; the reference page is made from it.
+IN_WORDS = MappingProxyType(
+    {
+        "requests_per_second": "requests a second, and as many at once; then 429. 0: no limit (`--rate-limit`)",
+        "header_bytes": "bytes of target and headers; then 431",
+        "body_bytes": "bytes of a body; then 413",
+        "connections_per_guest": "connections of one guest at a time; then 503",
+        "request_seconds": "seconds for one request to arrive, then 408; and for a guest to take its answers",
+        "idle_seconds": "seconds between two requests on one connection; then it is closed",
+    }
+)
 
 
 class RateLimiter:

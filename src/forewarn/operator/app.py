@@ -11,12 +11,15 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Match
 
 from forewarn import __version__
-from forewarn.operator import clock, events, fleet, health, requests, stream
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, refuse, route
+from forewarn.core.refusal import Code
+from forewarn.operator import clock, events, fleet, health, metrics, requests, stream
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
 from forewarn.operator.guard import LoopbackOnly
 from forewarn.operator.openapi import openapi
+from forewarn.operator.refusals import Trouble, refuse
 
 
 class Index(msgspec.Struct):
@@ -44,24 +47,31 @@ ENDPOINTS: list[Endpoint] = [
     *clock.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
+    *metrics.ENDPOINTS,
     Endpoint("GET", "/openapi.json", show_openapi, "The description of this interface", dict),
     Endpoint("GET", "/", show_index, "What is where", Index),
 ]
 
-_WORDS = {
-    404: ("NotFound", "There is no {path}.", "See /openapi.json for what there is."),
-    405: ("MethodNotAllowed", "{path} does not take {method}.", "See /openapi.json for what it takes."),
+_BUG = (Trouble.INTERNAL, "{method} {path} failed.", "See the service's log.")
+_WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
+    404: (Code.NOT_FOUND, "There is no {path}.", "See /openapi.json for what there is."),
+    405: (Trouble.METHOD_NOT_ALLOWED, "{path} does not take {method}.", "See /openapi.json for what it takes."),
 }
 
 
-async def _no_route(request: Request, problem: Exception) -> Response:
+async def _refuse(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
-    code, text, hint = _WORDS.get(status, ("Error", "{method} {path} failed.", ""))
-    return refuse(status, code, text.format(path=request.url.path, method=request.method), hint)
+    code, text, hint = _WORDS.get(status, _BUG)
+    answer = refuse(code, text.format(path=request.url.path, method=request.method), hint)
+    if code is Trouble.METHOD_NOT_ALLOWED:
+        answer.headers["Allow"] = ", ".join(sorted(_methods(request)))
+    return answer
 
 
-async def _broken(request: Request, _problem: Exception) -> Response:
-    return refuse(500, "Internal", f"{request.method} {request.url.path} failed.", "See the service's log.")
+def _methods(request: Request) -> set[str]:
+    """What the path takes."""
+    routes = [each for each in request.app.routes if each.matches(request.scope)[0] is not Match.NONE]
+    return {method for each in routes for method in each.methods or ()}
 
 
 def make_app(office: Office) -> Starlette:
@@ -69,7 +79,7 @@ def make_app(office: Office) -> Starlette:
     app = Starlette(
         routes=[route(endpoint, office) for endpoint in ENDPOINTS],
         middleware=[Middleware(LoopbackOnly)],
-        exception_handlers={HTTPException: _no_route, 500: _broken},
+        exception_handlers={HTTPException: _refuse, 500: _refuse},
     )
     app.state.stream = stream.Stream(office.plane, asyncio.get_running_loop())
     return app

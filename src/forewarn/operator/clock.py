@@ -19,9 +19,17 @@ _HUNDRED_YEARS_SECONDS = 100 * 366 * 86400
 class ClockBody(msgspec.Struct, forbid_unknown_fields=True):
     """One of: so many seconds on, to the next thing that happens, or from now on at this rate."""
 
-    advance_seconds: Annotated[float, msgspec.Meta(le=_HUNDRED_YEARS_SECONDS)] | None = None
-    until: Literal["next"] | None = None
-    rate: Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None = None
+    advance_seconds: Annotated[
+        Annotated[float, msgspec.Meta(le=_HUNDRED_YEARS_SECONDS)] | None,
+        msgspec.Meta(description="so far, not below 0; answered when all that is due by then has been done"),
+    ] = None
+    until: Annotated[
+        Literal["next"] | None, msgspec.Meta(description="to the next instant at which something is due")
+    ] = None
+    rate: Annotated[
+        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        msgspec.Meta(description="from now on so many times as fast as real time; 0 stands still"),
+    ] = None
 
 
 def _view(plane: ControlPlane, timekeeper: Timekeeper | None) -> ClockView:

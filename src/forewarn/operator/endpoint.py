@@ -1,13 +1,12 @@
 """How a route is written down: once, for the server and for the OpenAPI page alike.
 
-A handler gets a `Call` and returns a value to be sent, or a `Refusal`; statuses are given here and nowhere else.
+A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose status stands in refusals.py.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from http import HTTPStatus
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -22,7 +21,7 @@ from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
 from forewarn.errors import StoreError
-from forewarn.wire.rest import ErrorBody, ErrorDetail
+from forewarn.operator.refusals import Trouble, refuse
 
 log = structlog.get_logger()
 
@@ -31,12 +30,6 @@ R = TypeVar("R")
 
 LARGEST_PAGE = 1000
 LARGEST_BODY = 64 * 1024 * 1024
-
-STATUS_OF = {
-    Code.NOT_FOUND: HTTPStatus.NOT_FOUND,
-    Code.AMBIGUOUS: HTTPStatus.BAD_REQUEST,
-    Code.BAD_REQUEST: HTTPStatus.BAD_REQUEST,
-}  # everything else is a rule that says no: 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +108,13 @@ class Endpoint:
     status: int = 200
     body: Any = Nothing
     query: dict[str, str] = field(default_factory=dict)
+    media_type: str = "application/json"  # of the answer
+    body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
+
+    @property
+    def described_body(self) -> Any:  # noqa: ANN401 - a type
+        """The type that the OpenAPI page gives the body."""
+        return self.body_shown or self.body
 
 
 def route(endpoint: Endpoint, office: Office) -> Route:
@@ -125,21 +125,14 @@ def route(endpoint: Endpoint, office: Office) -> Route:
             body = await _read_body(request, endpoint.body)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(Call(request, office), body)
         except StoreError as problem:
-            return refuse(HTTPStatus.SERVICE_UNAVAILABLE, "StoreUnavailable", problem.message, "Try again.")
+            return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
         if isinstance(outcome, Response):
             return outcome
         if isinstance(outcome, Refusal):
-            status = STATUS_OF.get(outcome.code, HTTPStatus.CONFLICT)
-            return refuse(status, outcome.code, outcome.message, outcome.hint)
+            return refuse(outcome.code, outcome.message, outcome.hint)
         return Response(msgspec.json.encode(outcome), endpoint.status, media_type="application/json")
 
     return Route(endpoint.path, serve, methods=[endpoint.method])
-
-
-def refuse(status: int, code: str, message: str, hint: str = "") -> Response:
-    """A refusal, in the shape that all of them have."""
-    body = msgspec.json.encode(ErrorBody(ErrorDetail(code, message, hint)))
-    return Response(body, status, media_type="application/json")
 
 
 async def _read_body(request: Request, expected: Any) -> Any:  # noqa: ANN401 - of the endpoint's type
@@ -149,6 +142,8 @@ async def _read_body(request: Request, expected: Any) -> Any:  # noqa: ANN401 - 
         if len(raw) > LARGEST_BODY:
             return bad_request("The body is too large.", f"At most {LARGEST_BODY} bytes are read.")
     if not raw.strip():
+        if request.method == "PUT":  # a PUT of nothing would be taken for an empty whole
+            return bad_request(f"{request.method} {request.url.path} needs a body.", "See /openapi.json.")
         raw = b"{}"
     try:
         return msgspec.json.decode(raw, type=expected)

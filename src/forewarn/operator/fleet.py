@@ -164,7 +164,15 @@ _PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `ne
 
 ENDPOINTS = [
     Endpoint("GET", "/v1/fleet", show_fleet, "The fleet, in the words of a fleet file", FleetSpec),
-    Endpoint("PUT", "/v1/fleet", apply_fleet, "Apply a whole fleet, or change nothing", FleetApplied, body=dict),
+    Endpoint(
+        "PUT",
+        "/v1/fleet",
+        apply_fleet,
+        "Apply a whole fleet, or change nothing",
+        FleetApplied,
+        body=dict,
+        body_shown=FleetSpec,
+    ),
     Endpoint("GET", "/v1/vms", list_vms, "VMs by name", VmList, query=_PAGE),
     Endpoint("GET", "/v1/vms/{name}", show_vm, "One VM", VmView),
     Endpoint("GET", "/v1/hosts", list_hosts, "Hosts by name", HostList, query=_PAGE),

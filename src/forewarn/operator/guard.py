@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from forewarn.operator.endpoint import refuse
+from forewarn.operator.refusals import Trouble, refuse
 
 
 def is_loopback(host: str) -> bool:
@@ -46,13 +46,12 @@ class LoopbackOnly:
         answer = None
         if not is_loopback(host_of(host)):
             answer = refuse(
-                403,
-                "ForeignHost",
+                Trouble.FOREIGN_HOST,
                 f"The Host {host!r} is not this machine, and nobody has to sign in here.",
                 "Call it as localhost or 127.0.0.1.",
             )
         elif origin is not None and urlsplit(origin).netloc != host:
             answer = refuse(
-                403, "ForeignOrigin", f"A page of {origin} may not use this service.", "Use the command line."
+                Trouble.FOREIGN_ORIGIN, f"A page of {origin} may not use this service.", "Use the command line."
             )
         await (answer or self._app)(scope, receive, send)

@@ -18,9 +18,8 @@ _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The whole page."""
     listed = list(endpoints)
-    types = (
-        [each.answer for each in listed] + [each.body for each in listed if each.body is not Nothing] + [ErrorBody]
-    )
+    bodies = [each.described_body for each in listed if each.body is not Nothing]
+    types = [each.answer for each in listed] + bodies + [ErrorBody]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema_of = {id(kind): schema for kind, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -41,7 +40,6 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 
 def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
     error = {"application/json": {"schema": schema_of[id(ErrorBody)]}}
-    content_type = "text/plain" if endpoint.answer is str else "application/json"
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(endpoint.path)
@@ -57,12 +55,19 @@ def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
         "responses": {
             str(endpoint.status): {
                 "description": "Done",
-                "content": {content_type: {"schema": schema_of[id(endpoint.answer)]}},
+                "content": {endpoint.media_type: {"schema": schema_of[id(endpoint.answer)]}},
             },
             "default": {"description": "Refused: what was asked, what stands in the way", "content": error},
         },
     }
     if endpoint.body is not Nothing:
-        schema = schema_of[id(endpoint.body)]
-        found["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        kind = endpoint.described_body
+        content = {"application/json": {"schema": schema_of[id(kind)]}}
+        found["requestBody"] = {"required": _has_required(kind), "content": content}
     return found
+
+
+def _has_required(kind: Any) -> bool:  # noqa: ANN401 - a type
+    """Whether something has to be said; a request without a body counts as `{}`."""
+    is_struct = isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+    return not is_struct or any(each.required for each in msgspec.structs.fields(kind))

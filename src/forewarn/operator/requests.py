@@ -19,7 +19,7 @@ from forewarn.wire.rest import EventView, HostView, OperationView, event_view, o
 
 _TEN_YEARS_SECONDS = 10 * 365 * 86400
 _DAY_SECONDS = 86400
-Notice = Annotated[int, msgspec.Meta(ge=-_TEN_YEARS_SECONDS, le=_TEN_YEARS_SECONDS)]
+_Seconds = Annotated[int, msgspec.Meta(ge=-_TEN_YEARS_SECONDS, le=_TEN_YEARS_SECONDS)]
 
 
 class VmAccepted(msgspec.Struct):
@@ -39,23 +39,31 @@ class HostAccepted(msgspec.Struct):
 class StopBody(msgspec.Struct, forbid_unknown_fields=True):
     """How to stop a VM."""
 
-    deallocate: bool = False
+    deallocate: Annotated[bool, msgspec.Meta(description="give its place on the host back as well")] = False
 
 
 class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
     """Planned work on a host."""
 
     kind: Literal["Freeze", "Reboot", "Redeploy"]
-    by: Literal["pause", "live_migration"] = "pause"
-    duration_seconds: Annotated[int, msgspec.Meta(ge=-1, le=_DAY_SECONDS)] | None = None
-    notice_seconds: Notice | None = None
-    description: Annotated[str, msgspec.Meta(max_length=1000)] | None = None
+    by: Annotated[Literal["pause", "live_migration"], msgspec.Meta(description="how a Freeze is done")] = "pause"
+    duration_seconds: Annotated[
+        Annotated[int, msgspec.Meta(ge=-1, le=_DAY_SECONDS)] | None,
+        msgspec.Meta(description="how long VMs are away; without it 9 for a Freeze, else -1: unknown"),
+    ] = None
+    notice_seconds: Annotated[
+        _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")
+    ] = None
+    description: Annotated[
+        Annotated[str, msgspec.Meta(max_length=1000)] | None,
+        msgspec.Meta(description="what guests read; without it the usual sentence"),
+    ] = None
 
 
 class DegradeBody(msgspec.Struct, forbid_unknown_fields=True):
     """A predicted failure of a host."""
 
-    notice_seconds: Notice | None = None
+    notice_seconds: Annotated[_Seconds | None, msgspec.Meta(description="without it a week")] = None
 
 
 def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, list[EventView]]:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from starlette.applications import Starlette
 
-from forewarn.config import Address
+from forewarn.config import Address, show_address
 from forewarn.errors import ConfigError
 
 _DATE_SECONDS = 1.0
@@ -89,7 +89,7 @@ def bind(address: Address) -> socket.socket:
     except OSError as problem:
         bound.close()
         raise ConfigError(
-            f"Operators cannot be heard on {host}:{port}: {problem.strerror}.",
+            f"Operators cannot be heard on {show_address(address)}: {problem.strerror}.",
             "Choose another address with --operator, or stop what listens there.",
         ) from problem
     return bound

@@ -24,6 +24,7 @@ from forewarn.wire.rest import event_view, host_view, operation_view, scope_view
 
 _LONGEST_QUEUE = 1000
 _HEARTBEAT_SECONDS = 15.0
+_MEDIA_TYPE = "text/event-stream"
 _HEARTBEAT = b": still here\n\n"
 
 
@@ -110,7 +111,16 @@ async def show_stream(call: Call, _: Nothing) -> Response:
     """Everything that changes, as it changes."""
     stream: Stream = call.request.app.state.stream
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream.messages(), media_type="text/event-stream", headers=headers)
+    return StreamingResponse(stream.messages(), media_type=_MEDIA_TYPE, headers=headers)
 
 
-ENDPOINTS = [Endpoint("GET", "/v1/stream", show_stream, "Server-sent events: everything that changes", str)]
+ENDPOINTS = [
+    Endpoint(
+        "GET",
+        "/v1/stream",
+        show_stream,
+        "Server-sent events: everything that changes",
+        str,
+        media_type=_MEDIA_TYPE,
+    )
+]

@@ -19,7 +19,7 @@ from sqlalchemy import exc
 from forewarn.core.phase import Phase
 from forewarn.core.terms import VmState
 from forewarn.core.world import Changes, Deed, Entity
-from forewarn.errors import StaleWrite, StoreUnavailable
+from forewarn.errors import StaleWrite, StoreError, StoreUnavailable
 from forewarn.store.codec import instant, micros
 from forewarn.store.opening import ADVISORY_LOCK, Opened, prepare_schema
 from forewarn.store.statements import Statements
@@ -155,8 +155,10 @@ class SqlStore:
         self._opened = Opened(url, exclusive=exclusive)
         try:
             prepare_schema(self._opened, _migrate)
-        except BaseException:
+        except BaseException as problem:
             self._opened.close()
+            if isinstance(problem, exc.DBAPIError):
+                raise _unopened(self.address, problem) from problem
             raise
         self._statements = Statements(self._opened.dialect)
 
@@ -203,6 +205,12 @@ class SqlStore:
     def close(self) -> None:
         """Let go of the database and of the lock on it."""
         self._opened.close()
+
+
+def _unopened(address: str, problem: exc.DBAPIError) -> StoreError:
+    return StoreError(
+        f"The store {address} cannot be opened: {str(problem.orig).strip()}.", "Name another store with --store."
+    )
 
 
 def _unavailable(problem: exc.DBAPIError) -> StoreUnavailable:

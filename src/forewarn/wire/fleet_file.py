@@ -11,16 +11,18 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
-from forewarn.wire.toml_lines import find_lines
+from forewarn.wire.times import iso_duration, parse_duration
+from forewarn.wire.toml_lines import find_lines, syntax_problem
 
 _PATH = re.compile(r"\$\.(\w+)(?:\[(\d+)\])?(?:\.(\w+))?")
-_TOML_LINE = re.compile(r"\(at line (\d+), column \d+\)|\(at end of document\)")
+_MISSING = re.compile(r"Object missing required field `(\w+)`")
 _SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
 
 
@@ -52,9 +54,7 @@ def read_toml(text: str, name: str) -> FleetText:
     try:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as problem:
-        match = _TOML_LINE.search(str(problem))
-        line = match[1] if match and match[1] else text.count("\n") + 1
-        what = _TOML_LINE.sub("", str(problem)).strip()
+        line, what = syntax_problem(text, problem)
         raise BadFleet((f"{name}:{line}: {what}. Mend the TOML syntax.",)) from None
     lines = find_lines(text)
 
@@ -83,8 +83,8 @@ def _read(raw: dict[str, Any], locate: Locate) -> FleetText:
     try:
         spec = msgspec.convert(raw, FleetSpec)
     except msgspec.ValidationError as problem:
-        place, what = _place_of(str(problem))
-        raise BadFleet((f"{locate(place)}: {what}. Mend the value.",)) from None
+        wrong = _wrong_value(str(problem))
+        raise BadFleet((f"{locate(wrong.where)}: {wrong.what} {wrong.remedy}",)) from None
     text = FleetText(spec, locate)
     if problems := check(spec):
         raise text.refusal(problems)
@@ -112,14 +112,23 @@ def _suggest(word: str, known: list[str]) -> str:
     return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known)}."
 
 
-def _place_of(message: str) -> tuple[Place, str]:
-    """The place that msgspec names, and what it says without it."""
+def _wrong_value(message: str) -> Problem:
+    """What msgspec says of a value that it cannot use, with a remedy."""
     what, _, path = message.partition(" - at `")
     match = _PATH.match(path)
     if match is None:
-        return Place("", 0), what
-    section, index, key = match[1], int(match[2] or 0), match[3] or ""
-    return Place(section, index, key), f"{key or section}: {what}" if key or section else what
+        return Problem(Place("", 0), f"{what}.", "Mend the value.")
+    section, index, key = match[1], match[2], match[3] or ""
+    where = Place(section, int(index or 0), key)
+    if index is None:
+        return Problem(where, f"{section} is not a list.", f"Write [[{section}]] above every entry.")
+    if missing := _MISSING.match(what):
+        return Problem(where, f"This entry has no {missing[1]}.", f"Give it a {missing[1]}.")
+    what = f"{key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."
+    kind = get_type_hints(_SECTIONS[section]).get(key)
+    if isinstance(kind, type) and issubclass(kind, StrEnum):
+        return Problem(where, what, f"It can be {' or '.join(kind)}.")
+    return Problem(where, what, "Mend the value.")
 
 
 def write_toml(fleet: Mapping[str, Any]) -> str:
@@ -128,12 +137,18 @@ def write_toml(fleet: Mapping[str, Any]) -> str:
     for section, kind in _SECTIONS.items():
         for entry in fleet[section]:
             lines = [
-                f"{each.name} = {_toml(entry[each.name])}"
+                f"{each.name} = {_toml(_as_written(each.name, entry[each.name]))}"
                 for each in fields(kind)
                 if entry[each.name] not in (None, [], {}) and entry[each.name] != each.default
             ]
             blocks.append("\n".join([f"[[{section}]]", *lines]) + "\n")
     return "\n".join(blocks)
+
+
+def _as_written(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """`PT5M`, where JSON has `PT300S`."""
+    is_duration = key == "terminate_notification" and isinstance(value, str)
+    return iso_duration(parse_duration(value)) if is_duration else value
 
 
 def _toml(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
@@ -142,4 +157,4 @@ def _toml(value: Any) -> str:  # noqa: ANN401 - whatever JSON holds
         return "{ " + ", ".join(f"{_toml(key)} = {_toml(each)}" for key, each in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # TOML does not take it as it is

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Annotated
 
 import msgspec
 
@@ -15,9 +16,12 @@ from forewarn.core.fleet import Host, Vm
 from forewarn.core.holds import holds
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
-from forewarn.core.scope import Scope
+from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.terms import Cause, Condition, EvictionPolicy, Kind, Priority, Source, VmState
 from forewarn.core.world import World
 from forewarn.wire.times import iso_duration
+
+Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class ErrorDetail(msgspec.Struct):
@@ -40,16 +44,16 @@ class VmView(msgspec.Struct):
     name: str
     host: str
     scope: str
-    state: str
+    state: VmState
     resource_group: str
-    priority: str
+    priority: Priority
     update_domain: int
     fault_domain: int
     zone: str | None
     set: str | None
     instance: int | None
     vm_id: str
-    eviction_policy: str
+    eviction_policy: EvictionPolicy
     terminate_notification: str | None
     addresses: list[str]
     interface: str | None
@@ -66,7 +70,7 @@ class HostView(msgspec.Struct):
     name: str
     zone: str | None
     fault_domain: int
-    condition: str
+    condition: Condition
     takes_vms: bool
     tags: dict[str, str]
     vms: list[str]
@@ -77,10 +81,10 @@ class ScopeView(msgspec.Struct):
     """Who shares a document, and whether anybody asks for it."""
 
     id: str
-    kind: str
+    kind: ScopeKind
     is_on: bool
-    on_since: datetime | None
-    last_poll: datetime | None
+    on_since: Instant | None
+    last_poll: Instant | None
     incarnation: int
     vms: list[str]
     events: list[str]
@@ -90,26 +94,26 @@ class ApprovalView(msgspec.Struct):
     """Who said "go ahead", and when."""
 
     by: str
-    at: datetime
+    at: Instant
 
 
 class EventView(msgspec.Struct):
     """The notice of an operation in one scope."""
 
     id: str
-    kind: str
-    phase: str
-    source: str
+    kind: Kind
+    phase: Phase
+    source: Source
     scope: str
     update_domain: int | None
     resources: list[str]
-    not_before: datetime
-    created_at: datetime
+    not_before: Instant
+    created_at: Instant
     approved_by: str | None
-    approved_at: datetime | None
+    approved_at: Instant | None
     approvals: list[ApprovalView]
-    started_at: datetime | None
-    ended_at: datetime | None
+    started_at: Instant | None
+    ended_at: Instant | None
     description: str
     duration_seconds: int
     operation: str
@@ -121,16 +125,16 @@ class OperationView(msgspec.Struct):
     """One thing done to machines at once."""
 
     id: str
-    cause: str
-    kind: str | None
-    phase: str
-    source: str
+    cause: Cause
+    kind: Kind | None
+    phase: Phase
+    source: Source
     targets: list[str]
     host: str | None
     asked_by: str
-    created_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
+    created_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
     duration_seconds: int
     reason: str
     events: list[str]
@@ -142,30 +146,30 @@ class HistoryRow(msgspec.Struct):
 
     event: str | None
     operation: str
-    cause: str
-    kind: str | None
-    source: str
+    cause: Cause
+    kind: Kind | None
+    source: Source
     resources: list[str]
     scope: str | None
     asked_by: str
     approved_by: str | None
     approvals: list[ApprovalView]
-    created_at: datetime
-    started_at: datetime | None
-    ended_at: datetime | None
+    created_at: Instant
+    started_at: Instant | None
+    ended_at: Instant | None
     notice_promised_seconds: float | None
     notice_given_seconds: float | None
-    outcome: str
+    outcome: Phase
     reason: str
 
 
 class ClockView(msgspec.Struct):
     """What time it is for maintenance."""
 
-    now: datetime
+    now: Instant
     mode: str
     rate: float
-    next: datetime | None
+    next: Instant | None
 
 
 def vm_view(world: World, vm: Vm) -> VmView:

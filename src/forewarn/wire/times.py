@@ -42,7 +42,10 @@ def parse_duration(text: str) -> timedelta:
     if match is None or not any(match.groups()):
         raise ValueError(f"{text!r} is no duration; write it like 15m, 1h30m, 45s or PT15M")
     days, hours, minutes, seconds = (int(group or 0) for group in match.groups())
-    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    try:
+        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds)
+    except OverflowError:
+        raise ValueError(f"{text!r} is too long") from None
 
 
 def iso_duration(duration: timedelta) -> str:

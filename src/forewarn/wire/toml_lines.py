@@ -7,13 +7,19 @@ and steps over strings and brackets that span lines. What it does not find is on
 from __future__ import annotations
 
 import re
+import tomllib
 from dataclasses import dataclass, field
 
 _HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[A-Za-z0-9_-]+)[^=#\n]*=")
 _STRING_OR_BRACKET = re.compile(
-    r'"""(?:.|\n)*?(?<!\\)"""|\'\'\'(?:.|\n)*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'[^\'\n]*\'|#[^\n]*|[\[\]{}]'
+    r'"""(?:\\[\s\S]|[^\\])*?"{3,5}'  # a string may escape quotes, and end in quotes of its own
+    r"|'''[\s\S]*?'{3,5}"
+    r'|"(?:\\.|[^"\\\n])*"'
+    r"|'[^'\n]*'"
+    r"|#[^\n]*|[\[\]{}]"
 )
+_AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
 @dataclass(slots=True)
@@ -30,6 +36,13 @@ class TomlLines:
         return 0
 
 
+def syntax_problem(text: str, problem: tomllib.TOMLDecodeError) -> tuple[int, str]:
+    """The line of what `tomllib` could not read, and what it says about it."""
+    place = _AT.search(str(problem))
+    line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
+    return line, _AT.sub("", str(problem))
+
+
 def find_lines(text: str) -> TomlLines:
     """The lines of all tables and keys."""
     found = TomlLines()
@@ -44,6 +57,7 @@ def find_lines(text: str) -> TomlLines:
             index = counts.get(section, -1) + 1
             counts[section] = index
             found.lines.setdefault((section, index, ""), number)
+            _note_parent(found, counts, section, number)
         elif key := _KEY.match(statement):
             name = key[1].strip("\"'")
             found.lines.setdefault((section, index, name), number)
@@ -52,6 +66,15 @@ def find_lines(text: str) -> TomlLines:
         number += statement.count("\n")
         position = end
     return found
+
+
+def _note_parent(found: TomlLines, counts: dict[str, int], header: str, number: int) -> None:
+    """`[vms.tags]` is the key `tags` of the last of the `[[vms]]` so far."""
+    parent, dot, rest = header.partition(".")
+    if dot:
+        parent, key = parent.strip(" \"'"), rest.partition(".")[0].strip(" \"'")
+        for place in ((parent, counts.get(parent, 0), ""), (parent, counts.get(parent, 0), key)):
+            found.lines.setdefault(place, number)
 
 
 def _end_of_statement(text: str, position: int) -> int:

@@ -1,4 +1,7 @@
-"""The endpoint's refusals: status and body, in the words of the real service where they are known."""
+"""The endpoint's refusals: status and body, in the words of the real service where they are known.
+
+The table at the end says when each is given; the reference page is made from it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 
 from forewarn.wire.http import Answer, answer, to_json
+from forewarn.wire.imds.versions import NEWEST_EVENTS_VERSIONS, NEWEST_INSTANCE_VERSIONS
 
 
 def error(status: int, message: str, headers: tuple[tuple[str, str], ...] = (), **members: object) -> Answer:
@@ -44,3 +48,25 @@ def wrong_method(allowed: str) -> Answer:
 def bad_payload(why: str) -> Answer:
     """The body of a POST cannot be used."""
     return error(400, f"Bad request. {why}")
+
+
+# In the order of judgement, and only the first objection is answered; INTERNAL may come at any moment.
+OCCASIONS: tuple[tuple[Answer, str], ...] = (
+    (TOO_MANY_CONNECTIONS, "the guest has as many connections open as it may; the connection ends"),
+    (MALFORMED_REQUEST, "what was sent is not HTTP; the connection ends"),
+    (HEADERS_TOO_LARGE, "the target and the headers are too long; the connection ends"),
+    (BODY_TOO_LARGE, "the body is too long; the connection ends"),
+    (TOO_SLOW, "the request was not whole in time; the connection ends"),
+    (UNKNOWN_CALLER, "nobody is known at the address, port or interface of the request"),
+    (TOO_MANY_REQUESTS, "the guest asks too often, or has too many requests waiting on one connection"),
+    (FORWARDED, "`X-Forwarded-For` is there: a proxy must not ask for its clients"),
+    (NOT_FOUND, "there is no such path, or no such part of the instance's metadata"),
+    (NO_HEADER, "`Metadata: true` is missing where the api-version needs it, or says something else"),
+    (DUPLICATE_PARAMETER, "a parameter of the query is there twice"),
+    (bad_version(NEWEST_EVENTS_VERSIONS), "`api-version` is missing or unknown, asking for the document"),
+    (bad_version(NEWEST_INSTANCE_VERSIONS), "`api-version` is missing or no date, asking for the instance"),
+    (wrong_method("GET, POST"), "the document does not take the method"),
+    (wrong_method("GET"), "the instance and the versions do not take the method"),
+    (bad_payload("The payload is not valid JSON"), "the body of a POST cannot be used; the sentence says why"),
+    (INTERNAL, "a bug, or a store that does not answer: nothing was promised"),
+)

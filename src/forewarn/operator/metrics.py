@@ -1,0 +1,112 @@
+"""Figures for Prometheus, read at the moment of the scrape.
+
+One table: the page that Prometheus reads and the reference page are made from it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from starlette.responses import Response
+
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office
+
+
+class Figure(NamedTuple):
+    """One metric: how it is called, what it means, and how it is read."""
+
+    family: type[GaugeMetricFamily | CounterMetricFamily]
+    name: str
+    text: str
+    read: Callable[[Office], Mapping[tuple[str, ...], float]]  # values by labels
+    labels: tuple[str, ...] = ()
+
+    def collect(self, values: Mapping[tuple[str, ...], float]) -> Metric:
+        """The metric with these values."""
+        metric = self.family(self.name, self.text, labels=self.labels)
+        for labels, value in sorted(values.items()):
+            metric.add_metric(labels, value)
+        return metric
+
+
+def _one(value: float) -> dict[tuple[str, ...], float]:
+    return {(): value}
+
+
+def _events(office: Office) -> Counter[tuple[str, ...]]:
+    events = list(office.plane.world.events.values())
+    return Counter((event.kind, event.phase) for event in events if event.phase.is_open)
+
+
+_Gauge, _Counter = GaugeMetricFamily, CounterMetricFamily
+
+FIGURES = (
+    Figure(_Gauge, "forewarn_hosts", "Hosts in the fleet", lambda office: _one(len(office.plane.world.hosts))),
+    Figure(_Gauge, "forewarn_vms", "VMs in the fleet", lambda office: _one(len(office.plane.world.vms))),
+    Figure(_Gauge, "forewarn_scopes", "Scopes in the fleet", lambda office: _one(len(office.plane.world.scopes))),
+    Figure(
+        _Gauge,
+        "forewarn_scopes_on",
+        "Scopes whose guests poll",
+        lambda office: _one(sum(scope.is_on for scope in list(office.plane.world.scopes.values()))),
+    ),
+    Figure(_Gauge, "forewarn_events", "Open events", _events, ("kind", "phase")),
+    Figure(_Counter, "forewarn_polls", "Polls answered with 200 or 304", lambda office: _one(office.tally.polls)),
+    Figure(
+        _Counter, "forewarn_approvals", "Approvals taken from guests", lambda office: _one(office.tally.approvals)
+    ),
+    Figure(
+        _Counter,
+        "forewarn_refused",
+        "Guests' requests refused",
+        lambda office: {(str(status),): count for status, count in list(office.tally.refused.items())},
+        ("status",),
+    ),
+    Figure(
+        _Counter,
+        "forewarn_operations_ended",
+        "Operations by outcome",
+        lambda office: {(outcome,): count for outcome, count in office.plane.ended.items()},
+        ("outcome",),
+    ),
+    Figure(
+        _Gauge,
+        "forewarn_plane_healthy",
+        "1 while ticks succeed",
+        lambda office: _one(office.runner.problem is None),
+    ),
+)
+
+
+class _Scrape:
+    """What a registry asks for its metrics."""
+
+    def __init__(self, metrics: Iterable[Metric]) -> None:
+        self._metrics = metrics
+
+    def collect(self) -> Iterator[Metric]:
+        return iter(self._metrics)
+
+
+def expose(metrics: Iterable[Metric]) -> bytes:
+    """The page that Prometheus reads."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Scrape(metrics))
+    return generate_latest(registry)
+
+
+async def show_metrics(call: Call, _: Nothing) -> Response:
+    """Figures for Prometheus."""
+
+    def read(office: Office) -> bytes:
+        return expose(figure.collect(figure.read(office)) for figure in FIGURES)
+
+    return Response(await call.on_plane(read, call.office), media_type=CONTENT_TYPE_LATEST)
+
+
+ENDPOINTS = [Endpoint("GET", "/metrics", show_metrics, "Figures for Prometheus", str, media_type="text/plain")]

@@ -1,0 +1,71 @@
+"""How the operators' side says no: every code, its status, and when it is given.
+
+One table: the answers and the reference page are made from it.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import NamedTuple
+
+import msgspec
+from starlette.responses import Response
+
+from forewarn.core.refusal import Code
+from forewarn.wire.rest import ErrorBody, ErrorDetail
+
+
+class Trouble(StrEnum):
+    """Why it was refused, where no rule of the core was asked."""
+
+    FOREIGN_HOST = "ForeignHost"
+    FOREIGN_ORIGIN = "ForeignOrigin"
+    METHOD_NOT_ALLOWED = "MethodNotAllowed"
+    INTERNAL = "Internal"
+    PLANE_DEAD = "PlaneDead"
+    NOT_READY = "NotReady"
+    STORE_UNAVAILABLE = "StoreUnavailable"
+
+
+class Occasion(NamedTuple):
+    """With which status a code is sent, and when."""
+
+    status: HTTPStatus
+    when: str
+
+
+OCCASIONS = MappingProxyType(
+    {
+        Code.BAD_REQUEST: Occasion(
+            HTTPStatus.BAD_REQUEST, "the request makes no sense by itself: its JSON, a member, a parameter"
+        ),
+        Code.AMBIGUOUS: Occasion(HTTPStatus.BAD_REQUEST, "the beginning of an id fits several"),
+        Trouble.FOREIGN_HOST: Occasion(
+            HTTPStatus.FORBIDDEN, "nobody has to sign in, and `Host` does not name this machine"
+        ),
+        Trouble.FOREIGN_ORIGIN: Occasion(
+            HTTPStatus.FORBIDDEN, "nobody has to sign in, and `Origin` is another page's"
+        ),
+        Code.NOT_FOUND: Occasion(
+            HTTPStatus.NOT_FOUND, "there is no such path, VM, host, scope, event or operation"
+        ),
+        Trouble.METHOD_NOT_ALLOWED: Occasion(HTTPStatus.METHOD_NOT_ALLOWED, "the path does not take the method"),
+        Code.BUSY: Occasion(HTTPStatus.CONFLICT, "something else is under way and stands in the way"),
+        Code.NOT_ALLOWED: Occasion(HTTPStatus.CONFLICT, "a rule forbids it as things are"),
+        Code.LIMIT_REACHED: Occasion(HTTPStatus.CONFLICT, "the scope has as many open user operations as it may"),
+        Code.NOTICE_TOO_SHORT: Occasion(HTTPStatus.CONFLICT, "the notice is below the least of its kind"),
+        Code.ILLEGAL_STEP: Occasion(HTTPStatus.CONFLICT, "the event or operation has gone too far for it"),
+        Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
+        Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),
+        Trouble.NOT_READY: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/readyz`: the last tick failed"),
+        Trouble.STORE_UNAVAILABLE: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "the store does not answer"),
+    }
+)
+
+
+def refuse(code: Code | Trouble, message: str, hint: str = "") -> Response:
+    """A refusal, in the shape that all of them have."""
+    body = msgspec.json.encode(ErrorBody(ErrorDetail(code, message, hint)))
+    return Response(body, OCCASIONS[code].status, media_type="application/json")

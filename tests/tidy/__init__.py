@@ -1,0 +1,1 @@
+"""Tidiness, as tests whose messages say what to do instead."""

@@ -1,0 +1,1 @@
+"""The generated pages, a file each."""

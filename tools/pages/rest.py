@@ -1,0 +1,94 @@
+"""The REST interface, from the OpenAPI document that the service itself gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Any
+
+from forewarn.operator.app import ENDPOINTS
+from forewarn.operator.endpoint import LARGEST_BODY, LARGEST_PAGE
+from forewarn.operator.openapi import openapi
+from forewarn.operator.refusals import OCCASIONS
+from tools.markdown import anchor, code, page, table
+from tools.schema import in_words, members
+
+Operation = dict[str, Any]
+
+_INTRODUCTION = f"""\
+JSON in and out, on the operators' listener. The same for programs: `GET /openapi.json`. Instants are ISO 8601 in
+UTC. A list comes in pages of at most {LARGEST_PAGE}, by name or by age; `next` is the value for `after`, and null
+on the last page. A request without a body counts as `{{}}`; a member that is not in the table of a body is
+refused. Bodies have at most {LARGEST_BODY // 2**20} MiB. Every refusal is an [ErrorBody](#errorbody)
+([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
+
+
+def write() -> str:
+    """The page."""
+    document = openapi(ENDPOINTS)
+    operations = [
+        (path, method, operation) for path, each in document["paths"].items() for method, operation in each.items()
+    ]
+    sections: dict[str, list[tuple[str, str, Operation]]] = {}
+    for path, method, operation in operations:
+        sections.setdefault(_section(path), []).append((path, method, operation))
+    parts = [_INTRODUCTION, _overview([each for group in sections.values() for each in group])]
+    for section, group in sections.items():
+        parts += [f"## {section}", *(_operation(*each) for each in group)]
+    return page("REST", *parts, "## Errors", _errors(), "## Types", *_types(document["components"]["schemas"]))
+
+
+def _section(path: str) -> str:
+    """What stands together: all that begins with the same two words."""
+    return "/".join(path.split("/")[:3]) if path.startswith("/v1/") else "The service itself"
+
+
+def _heading(path: str, method: str) -> str:
+    return f"{method.upper()} {path}"
+
+
+def _overview(operations: list[tuple[str, str, Operation]]) -> str:
+    rows = [
+        (f"[{_heading(path, method)}](#{anchor(_heading(path, method))})", operation["summary"])
+        for path, method, operation in operations
+    ]
+    return table(("route", "what it does"), rows)
+
+
+def _operation(path: str, method: str, operation: Operation) -> str:
+    return "\n\n".join([f"### {_heading(path, method)}", f"{operation['summary']}.", *_details(operation)])
+
+
+def _details(operation: Operation) -> Iterator[str]:
+    query = [each for each in operation["parameters"] if each["in"] == "query"]
+    if query:
+        yield table(("parameter", "what it does"), [(code(each["name"]), each["description"]) for each in query])
+    if "requestBody" in operation:
+        body = operation["requestBody"]
+        needed = "" if body["required"] else " (need not be sent)"
+        yield f"Body{needed}: {in_words(_content(body))}."
+    for status, response in operation["responses"].items():
+        if status != "default":
+            phrase = HTTPStatus(int(status)).phrase
+            kind = next(iter(response["content"]))
+            what = in_words(_content(response)) if kind == "application/json" else code(kind)
+            yield f"Answer: {status} {phrase}, {what}."
+
+
+def _content(part: dict[str, Any]) -> dict[str, Any]:
+    return dict(next(iter(part["content"].values()))["schema"])
+
+
+def _errors() -> str:
+    rows = [(str(int(each.status)), code(name), each.when) for name, each in OCCASIONS.items()]
+    return table(("status", "code", "when"), rows)
+
+
+def _types(schemas: dict[str, dict[str, Any]]) -> Iterator[str]:
+    for name, schema in sorted(schemas.items()):
+        yield f"### {name}"
+        yield schema.get("description", "")
+        if "enum" in schema:
+            yield f"One of {in_words(schema)}."
+        elif schema.get("properties"):
+            yield members(schema)
