@@ -26,10 +26,10 @@ MOST_SPREAD = 0.10
 Rounds = list[dict[str, float]]
 
 
-def measure(servers: dict[str, Server], seconds: float, rounds: int, *, close: bool) -> Rounds:
+def measure(servers: dict[str, Server], seconds: int, rounds: int, *, close: bool) -> Rounds:
     """CPU microseconds per request of each server, round by round."""
     for server in servers.values():
-        load(server, 1.0, close=close)
+        load(server, 1, close=close)
     names = list(servers)
     found: Rounds = []
     for turn in range(rounds):  # everybody goes first, second, ... in turn: the place in a round matters
@@ -64,7 +64,7 @@ def report(title: str, rounds: Rounds, most: float, aim: float) -> tuple[dict[st
 def main() -> int:
     """Run it all; 1 when a bound is not kept."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.polls", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of one round per server")
+    parser.add_argument("--seconds", type=int, default=1, help="length of one round per server")
     parser.add_argument("--rounds", type=int, default=24)
     parser.add_argument("--fleets", type=int, nargs="+", default=list(FLEETS))
     parser.add_argument("--json", action="store_true", help="print the ratios as JSON at the end")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from forewarn.core.terms import Action, Kind
-from forewarn.errors import ConfigError
+from forewarn.errors import ConfigError, UsageProblem
 from forewarn.wire.times import parse_instant
 from forewarn.wire.toml_lines import find_lines, syntax_problem
 
@@ -320,15 +320,15 @@ def load_settings(flags: Mapping[str, Any], environment: Mapping[str, str], file
             values[setting.name] = _parse(setting, raw, setting.variable)
     for name, raw in flags.items():
         if raw not in (None, ()) and raw is not False:
-            values[name] = _parse(_BY_NAME[name], raw, _BY_NAME[name].flag)
+            values[name] = _parse(_BY_NAME[name], raw, _BY_NAME[name].flag, UsageProblem)
     return Settings(**values)
 
 
-def _parse(setting: Setting, raw: object, where: str) -> Any:  # noqa: ANN401 - settings are of any type
+def _parse(setting: Setting, raw: object, where: str, error: type[ConfigError] = ConfigError) -> Any:  # noqa: ANN401 - settings are of any type
     try:
         return setting.parse(raw)
     except ValueError as problem:
-        raise ConfigError(f"{where}: {problem}.", f"See forewarn serve --help for {setting.flag}.") from None
+        raise error(f"{where}: {problem}.", f"See forewarn serve --help for {setting.flag}.") from None
 
 
 def _read_file(file: Path) -> dict[str, Any]:

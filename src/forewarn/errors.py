@@ -19,6 +19,10 @@ class ConfigError(ForewarnError):
     """A setting, flag or file that cannot be used as it is."""
 
 
+class UsageProblem(ConfigError):
+    """A flag that cannot be used as it was given."""
+
+
 class StoreError(ForewarnError):
     """The store cannot be opened, read or written."""
 

@@ -7,13 +7,14 @@ import signal
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from forewarn.cli.demo import YOU, Demo, demo_settings
 from forewarn.config import Settings
 from tests.cli.command import CommandLine
-from tests.cli.serving import serving
+from tests.cli.serving import serve_ends, serving
 from tests.running import RunningService, call, running, wait_until
 
 TARGET = "/metadata/scheduledevents?api-version=2020-07-01"
@@ -91,11 +92,18 @@ def test_nobody_approves_in_your_name():
 
 
 def test_the_demo_keeps_out_of_the_way_of_what_was_named():
-    named = Settings(store="sqlite:///mine.db", fleet=Path("mine.toml"), guest="me")
+    named = Settings(store="sqlite:///mine.db", guest="me")
 
-    assert demo_settings(named) == named
+    assert demo_settings(named) == replace(named, fleet=FLEET_FILE)
     assert demo_settings(Settings()).store == "sqlite://"
     assert demo_settings(Settings()).guest == YOU
+
+
+def test_the_demo_and_a_fleet_of_ones_own_are_two_things():
+    outcome = serve_ends("--demo", "--fleet", "mine.toml")
+
+    assert outcome.code == 2
+    assert "--demo brings a fleet of its own." in outcome.err
 
 
 def test_the_demos_fleet_is_a_fleet_file_that_applies(cli: CommandLine):

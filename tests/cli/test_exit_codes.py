@@ -237,5 +237,7 @@ def test_a_name_with_odd_characters_is_just_unknown(still: CommandLine, name: st
     assert complaint.startswith("error: There is no ")
 
 
-def test_a_filter_with_odd_characters_finds_nothing(still: CommandLine):
-    assert still.says("event", "list", "--vm", "\udcff & ?") == "Nothing is scheduled.\n"
+def test_a_filter_by_a_vm_that_there_is_not_is_a_slip_and_no_empty_list(still: CommandLine):
+    said = still.complains("event", "list", "--vm", "web & ?")
+
+    assert said == (1, shown("error: There is no VM web & ?.", "hint:  forewarn vm list"))

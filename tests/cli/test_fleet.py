@@ -158,16 +158,25 @@ def test_an_export_says_only_what_is_not_so_anyway():
         "spread = false",
         "",
         "[[vms]]",
+        'name = "solo"',
+        'terminate_notification = "PT5M"',
+        'tags = { "team" = "the \\"blue\\"\\u007f one" }',
+        "",
+        "[[vms]]",
         'name = "web-0"',
         'host = "host-0"',
         'availability_set = "web"',
         "update_domain = 0",
-        "",
-        "[[vms]]",
-        'name = "solo"',
-        'terminate_notification = "PT5M"',
-        'tags = { "team" = "the \\"blue\\"\\u007f one" }',
     )
+
+
+def test_an_export_is_in_the_order_of_names_with_numbers_by_their_value():
+    with running({"hosts": [{"name": name} for name in ("h-10", "h-9", "a", "h-1")]}) as service:
+        exported = command_line(service).says("fleet", "export")
+
+    assert [line for line in exported.splitlines() if "name" in line] == [
+        'name = "a"', 'name = "h-1"', 'name = "h-9"', 'name = "h-10"',
+    ]  # fmt: skip
 
 
 def test_tags_with_any_character_survive_export_and_apply(tmp_path: Path):

@@ -147,17 +147,17 @@ def test_an_unknown_host_is_refused_with_a_hint_and_exit_1(still: CommandLine, v
         (
             ["maintain", "host-0", "--notice", "14m59s"],
             "A Freeze needs at least 15 min of notice; 899 s was asked for.",
-            "Ask for a notice of 900 seconds or more, or for none to get the least.",
+            "Ask for 15 min or more, or for no notice in particular to get the least.",
         ),
         (
             ["maintain", "host-0", "--kind", "Redeploy", "--notice", "0"],
             "A Redeploy needs at least 10 min of notice; 0 s was asked for.",
-            "Ask for a notice of 600 seconds or more, or for none to get the least.",
+            "Ask for 10 min or more, or for no notice in particular to get the least.",
         ),
         (
             ["degrade", "host-0", "--notice", "8d"],
             "A degraded host gets at most 7 days of notice; 8 days was asked for.",
-            "Ask for a notice of 604800 seconds or less.",
+            "Ask for 7 days or less.",
         ),
         (
             ["maintain", "host-0", "--kind", "Reboot", "--by", "live_migration"],

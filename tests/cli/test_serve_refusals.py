@@ -16,8 +16,8 @@ from tests.cli.test_fleet import FLEET
 from tests.running import running
 
 
-def refusal(error: str, hint: str = "") -> Outcome:
-    return Outcome(1, "", shown(f"error: {error}", *([f"hint:  {hint}"] if hint else [])))
+def refusal(error: str, hint: str = "", code: int = 1) -> Outcome:
+    return Outcome(code, "", shown(f"error: {error}", *([f"hint:  {hint}"] if hint else [])))
 
 
 @pytest.fixture
@@ -155,6 +155,7 @@ def test_a_malformed_address_is_refused_with_an_example():
     assert serve_ends("--metadata", "8254") == refusal(
         "--metadata: '8254' is no address; write it like 127.0.0.1:8254.",
         "See forewarn serve --help for --metadata.",
+        code=2,
     )
 
 

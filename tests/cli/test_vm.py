@@ -62,8 +62,8 @@ def test_a_program_is_given_vms_in_the_words_of_rest(still: CommandLine):
             "by 12:15:00Z (15 min notice)",
             "web-0 web-1 web-2  (availability set web)",
         ),
-        ("redeploy", "solo", "Redeploy", "by 12:10:00Z (10 min notice)", "solo  (vm solo)"),
-        ("evict", "frugal", "Preempt", "by 12:00:30Z (30 s notice)", "frugal  (vm frugal)"),
+        ("redeploy", "solo", "Redeploy", "by 12:10:00Z (10 min notice)", "solo"),
+        ("evict", "frugal", "Preempt", "by 12:00:30Z (30 s notice)", "frugal"),
         (
             "delete",
             "pool_1",

@@ -21,7 +21,7 @@ def test_the_benchmark_compares_both_ways_of_polling_with_nginx():
         "--rounds",
         "1",
         "--seconds",
-        "0.5",
+        "1",
         "--fleets",
         "100",
         "--json",

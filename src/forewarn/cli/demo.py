@@ -20,6 +20,7 @@ from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind, VmState
 from forewarn.core.world import Changes
+from forewarn.errors import UsageProblem
 from forewarn.service import Service
 
 YOU = "web-0"
@@ -33,10 +34,12 @@ _SOURCE = "demo"
 
 def demo_settings(settings: Settings) -> Settings:
     """The demo's own fleet, in memory unless a store was named; whoever calls from here is web-0."""
+    if settings.fleet is not None:
+        raise UsageProblem("--demo brings a fleet of its own.", "Leave out --fleet, or leave out --demo.")
     defaults = Settings()
     return replace(
         settings,
-        fleet=settings.fleet or Path(__file__).with_name("demo_fleet.toml"),
+        fleet=Path(__file__).with_name("demo_fleet.toml"),
         store="sqlite://" if settings.store == defaults.store else settings.store,
         guest=settings.guest or YOU,
     )

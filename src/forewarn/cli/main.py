@@ -15,7 +15,7 @@ import click
 from forewarn import __version__
 from forewarn.cli.client import Unreachable
 from forewarn.cli.output import complain
-from forewarn.errors import ForewarnError
+from forewarn.errors import ForewarnError, UsageProblem
 
 _COMMANDS = {
     "serve": ("forewarn.cli.serve", "serve", "The service in one process: guests, operators, control plane."),
@@ -86,6 +86,9 @@ def run(arguments: list[str]) -> int:
     except Unreachable as problem:
         complain(problem.message, problem.hint)
         return 3
+    except UsageProblem as problem:
+        complain(problem.message, problem.hint)
+        return 2
     except ForewarnError as problem:
         complain(problem.message, problem.hint)
         return 1

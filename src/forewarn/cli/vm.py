@@ -90,7 +90,8 @@ def _ask(verb: str, name: str, url: str | None, body: dict[str, Any] | None = No
         if event["phase"] == "Scheduled"
         else "now"
     )
-    fields([("starts", starts), ("seen by", f"{names(scope['vms'])}  ({scope['kind']} {scope['id']})")])
+    group = "" if scope["kind"] == "vm" else f"  ({scope['kind']} {scope['id']})"
+    fields([("starts", starts), ("seen by", names(scope["vms"]) + group)])
     click.echo(f"follow it: forewarn event watch {short(event['id'])}")
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from dataclasses import fields
+from typing import TypeVar
 
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
 from forewarn.core.fleet_spec import (
@@ -15,19 +18,31 @@ from forewarn.core.fleet_spec import (
 )
 from forewarn.core.world import World
 
+T = TypeVar("T", Host, Vm, AvailabilitySet | CloudService | ScaleSet)
+_PARTS = re.compile(r"\d+|\D+")
+
 
 def describe(world: World) -> FleetSpec:
     """A description of the whole fleet, as it is now."""
-    sets = world.sets.values()
+    sets = _in_order(world.sets.values())
     return FleetSpec(
-        hosts=[_host(each) for each in world.hosts.values() if each.is_declared],
+        hosts=[_host(each) for each in _in_order(world.hosts.values()) if each.is_declared],
         availability_sets=[_availability_set(each) for each in sets if isinstance(each, AvailabilitySet)],
         scale_sets=[_scale_set(each) for each in sets if isinstance(each, ScaleSet)],
         cloud_services=[
             CloudServiceSpec(each.name, each.resource_group) for each in sets if isinstance(each, CloudService)
         ],
-        vms=[_vm(world, each) for each in world.vms.values() if each.instance is None],
+        vms=[_vm(world, each) for each in _in_order(world.vms.values()) if each.instance is None],
     )
+
+
+def _in_order(named: Iterable[T]) -> list[T]:
+    """By name, with numbers by their value: what is exported does not depend on what has happened since."""
+    return sorted(named, key=lambda each: [_weight(part) for part in _PARTS.findall(each.name)])
+
+
+def _weight(part: str) -> tuple[int, str]:
+    return (int(part), "") if part.isdecimal() else (-1, part)
 
 
 def _host(host: Host) -> HostSpec:

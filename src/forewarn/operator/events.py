@@ -8,6 +8,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import find_vm
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request
 from forewarn.store import history
 from forewarn.wire.rest import EventView, HistoryRow, OperationView, event_view, history_row, operation_view
@@ -55,7 +56,7 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
     if page.after is not None and not page.after.isdecimal():
         return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
 
-    def read(plane: ControlPlane) -> EventList:
+    def read(plane: ControlPlane) -> EventList | Refusal:
         with plane.store.transaction() as transaction:
             found = history.list_events(
                 transaction.connection,
@@ -66,10 +67,22 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
                 limit=page.limit + 1,
             )
         now = plane.clock.now()
+        if not found and (refusal := _unknown(plane, call)):
+            return refusal
         views = [event_view(plane.world, event, now) for event in found[: page.limit]]
         return EventList(views, str(found[page.limit - 1].number) if len(found) > page.limit else None)
 
     return await call.on_plane(read, call.office.plane)
+
+
+def _unknown(plane: ControlPlane, call: Call) -> Refusal | None:
+    """A VM or a scope that is asked for and that there is not: a slip of the pen, not an empty list."""
+    vm, scope = call.query("vm"), call.query("scope")
+    if vm is not None and isinstance(refusal := find_vm(plane.world, vm), Refusal):
+        return refusal
+    if scope is not None and scope not in plane.world.scopes:
+        return Refusal(Code.NOT_FOUND, f"There is no scope {scope}.", "forewarn scope list")
+    return None
 
 
 def _phases(text: str | None) -> list[Phase] | Refusal:

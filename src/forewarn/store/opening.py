@@ -62,8 +62,8 @@ class Opened:
 
     @property
     def shown(self) -> str:
-        """The address without its password."""
-        return self._url.render_as_string(hide_password=True)
+        """The address as it was given, without its password."""
+        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
 
     def alive(self) -> sa.Connection:
         """The connection, made now if there is none."""
@@ -82,7 +82,7 @@ class Opened:
             return self._engine.connect()
         except exc.DBAPIError as problem:
             raise StoreError(
-                f"The store {self.shown} cannot be opened: {str(problem.orig).strip()}.",
+                f"The store {self.shown} cannot be opened: {_first_line(problem)}.",
                 _URL_HINT if self.is_sqlite else "Check that PostgreSQL runs there and lets this user in.",
             ) from problem
 
@@ -124,6 +124,10 @@ class Opened:
         self._engine.dispose()
         if self._lock_file is not None:
             self._lock_file.close()
+
+
+def _first_line(problem: exc.DBAPIError) -> str:
+    return str(problem.orig).strip().partition("\n")[0].rstrip(".?")
 
 
 def _parse(text: str) -> sa.URL:

@@ -25,9 +25,9 @@ def find_host(world: World, name: str) -> Host | Refusal:
     return Refusal(Code.NOT_FOUND, f"There is no host {name}.", "forewarn host list")
 
 
-def in_the_way(draft: Draft, what: str, other: Operation) -> Refusal:
-    """A refusal that names the operation that stands in the way."""
-    event = next(iter(draft.world.events_of(other.id)), None)
+def in_the_way(draft: Draft, vm: Vm, what: str, other: Operation) -> Refusal:
+    """A refusal that names the operation that stands in the way, by the event that tells the VM of it."""
+    event = next((each for each in draft.world.events_of(other.id) if vm.name in each.resources), None)
     if event is None:
         return Refusal(Code.BUSY, f"{what}: {other.title} is under way.", "Wait until it has ended.")
     if other.phase is Phase.STARTED:

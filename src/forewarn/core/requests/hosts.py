@@ -93,7 +93,7 @@ def _too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | 
     return Refusal(
         Code.NOTICE_TOO_SHORT,
         f"A {kind} needs at least {in_words(least)} of notice; {in_words(notice)} was asked for.",
-        f"Ask for a notice of {round(least.total_seconds())} seconds or more, or for none to get the least.",
+        f"Ask for {in_words(least)} or more, or for no notice in particular to get the least.",
     )
 
 
@@ -111,7 +111,7 @@ def degrade(draft: Draft, name: str, notice: timedelta | None, operation: str, r
             Code.NOT_ALLOWED,
             f"A degraded host gets at most {in_words(DEGRADED_NOTICE)} of notice; "
             f"{in_words(notice)} was asked for.",
-            f"Ask for a notice of {round(DEGRADED_NOTICE.total_seconds())} seconds or less.",
+            f"Ask for {in_words(DEGRADED_NOTICE)} or less.",
         )
     draft.put(replace(host, condition=Condition.DEGRADED))
     work = _work_on(draft, host, Cause.DEGRADE, Action.REDEPLOY, Kind.REDEPLOY, operation)

@@ -95,7 +95,7 @@ def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> t
 def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:
     for other in draft.world.operations_on_vm(vm.name):
         if other.cause.is_users or other.phase is Phase.STARTED:
-            return in_the_way(draft, f"{vm.name} cannot {_VERBS[cause]}", other)
+            return in_the_way(draft, vm, f"{vm.name} cannot {_VERBS[cause]}", other)
     return None
 
 
@@ -135,7 +135,7 @@ def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | No
         return Refusal(Code.NOT_ALLOWED, f"{vm.name} is {vm.state}; it cannot be evicted.")
     for other in draft.world.operations_on_vm(vm.name):
         if other.cause is Cause.EVICT:
-            return in_the_way(draft, f"{vm.name} cannot be evicted again", other)
+            return in_the_way(draft, vm, f"{vm.name} cannot be evicted again", other)
     overtake(draft, vm, f"{vm.name} is being evicted")
     deletes = vm.eviction_policy is EvictionPolicy.DELETE
     announce(
