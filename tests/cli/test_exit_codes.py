@@ -13,7 +13,7 @@ from forewarn import __version__
 from tests.cli.command import CommandLine, Outcome, forewarn, forewarn_process, shown
 from tests.running import free_port
 
-GROUPS = ["fleet", "vm", "host", "scope", "event", "clock"]
+GROUPS = ["fleet", "vm", "host", "scope", "event", "clock", "token", "principal"]
 COMMANDS = [
     "fleet apply FILE", "fleet show", "fleet export",
     "vm list", "vm show solo", "vm restart solo", "vm redeploy solo", "vm evict solo", "vm delete solo",
@@ -24,6 +24,8 @@ COMMANDS = [
     "event list", "event show 4f1c9a02", "event watch", "event watch 4f1c9a02", "event approve 4f1c9a02",
     "event cancel 4f1c9a02", "event history",
     "clock show", "clock advance 1m", "clock next", "clock play", "clock pause",
+    "token create --role viewer --name x", "token list", "token revoke x",
+    "principal create --role viewer --name x", "principal list", "principal revoke x",
 ]  # fmt: skip
 
 

@@ -142,9 +142,9 @@ def test_the_virtual_instant_survives_a_restart(tmp_path):
 class Listener:
     """Reads the stream on a thread of its own."""
 
-    def __init__(self, service: RunningService) -> None:
+    def __init__(self, service: RunningService, headers: str = "") -> None:
         self._socket = socket.create_connection(("127.0.0.1", service.service.operator[1]), timeout=20)
-        self._socket.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        self._socket.sendall(f"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode())
         self._file = self._socket.makefile("rb")
         while self._file.readline() != b": listening\n":
             pass

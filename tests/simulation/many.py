@@ -22,6 +22,7 @@ from tests.simulation.witness import LawBroken
 HARD_THINGS = (
     "action without an outcome",
     "approval in the last second",
+    "approved beforehand",
     "approved twice",
     "cancelled",
     "clock stepped ahead",
@@ -49,6 +50,7 @@ HARD_THINGS = (
     "scope off after silence",
     "scope on with events before",
     "shared-host gate held",
+    "started while nobody was up",
     "terminates wait for each other",
     "undecidable attempt",
     "update-domain hold",

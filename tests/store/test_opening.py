@@ -35,7 +35,7 @@ def schema(address: str) -> dict[str, object]:
     inspector = sa.inspect(made)
     found = {
         table: (
-            [(column["name"], str(column["type"]), column["nullable"]) for column in inspector.get_columns(table)],
+            {column["name"]: (str(column["type"]), column["nullable"]) for column in inspector.get_columns(table)},
             inspector.get_pk_constraint(table)["constrained_columns"],
             sorted((index["name"], tuple(index["column_names"])) for index in inspector.get_indexes(table)),
         )

@@ -34,6 +34,7 @@ from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests import clocks, hosts, lateness, notices, vms
+from forewarn.core.requests.machines import Workshop
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.terms import Cause
@@ -83,6 +84,7 @@ class ControlPlane:
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
         self._new_id = new_id
+        self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver)
         self._looks: Wakes[str, datetime] = Wakes()
         self._due: set[str] = set()

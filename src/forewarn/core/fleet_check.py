@@ -22,6 +22,11 @@ LAST_FAULT_DOMAIN = 999  # of a host
 MOST_INSTANCES = 100_000
 
 
+def is_name(text: str) -> bool:
+    """Whether a host, a set or a VM may be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in a description something stands: the nth entry of a section, and the key in it."""
@@ -72,7 +77,7 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
     ):
         seen: dict[str, str] = {}
         for place, name in names:
-            if not _NAME.fullmatch(name):
+            if not is_name(name):
                 yield Problem(
                     place,
                     f"{name!r} cannot be the name of a {what}.",
@@ -148,6 +153,12 @@ def _check_references(spec: FleetSpec) -> Iterator[Problem]:
         if len(named) > 1:
             where = Place("vms", index, list(named)[1])
             yield Problem(where, f"{vm.name} belongs to {' and '.join(named)}.", "It can belong to one set.")
+        if named and not named.get("cloud_service") and vm.auto_approve != VmSpec("").auto_approve:
+            yield Problem(
+                Place("vms", index, "auto_approve"),
+                f"{vm.name} is in {vm.set_name} and goes by that set's auto_approve.",
+                "Put it there.",
+            )
         for key, name in named.items():
             if name not in sets[key]:
                 yield Problem(

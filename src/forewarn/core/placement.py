@@ -19,10 +19,18 @@ def takes_vms(world: World, host: Host) -> bool:
     return host.condition is Condition.UP and not any(world.operations_on_host(host.name))
 
 
-def choose_host(world: World, vm: Vm, *, elsewhere: bool, underway: Mapping[str, int] | None = None) -> str | None:
+def choose_host(
+    world: World,
+    vm: Vm,
+    *,
+    elsewhere: bool,
+    underway: Mapping[str, int] | None = None,
+    is_new: bool = False,
+) -> str | None:
     """The best host for the VM, or None where no host may take it.
 
-    `elsewhere` rules out the host it is on. `underway` counts the VMs that are on their way to a host already.
+    `elsewhere` rules out the host it is on. `underway` counts the VMs that are on their way to a host already. A
+    new VM takes no other VM's own host, and none where it would crowd: it can have one of its own.
     """
     underway = underway if underway is not None else Counter()
     best: tuple[bool, int, str] | None = None
@@ -34,6 +42,8 @@ def choose_host(world: World, vm: Vm, *, elsewhere: bool, underway: Mapping[str,
         if not takes_vms(world, host):
             continue
         crowds = _crowds(world, vm, host)
+        if is_new and (crowds or not host.is_declared):
+            continue
         load = world.load_of(host.name) + underway.get(host.name, 0)
         if best is None or (crowds, load, host.name) < best:
             best = (crowds, load, host.name)

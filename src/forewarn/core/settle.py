@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forewarn.core.draft import Draft
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -46,10 +46,24 @@ def _leave(draft: Draft, vm: Vm) -> None:
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:
-    """A scope of its own goes with the VM."""
+    """A scope of its own goes with the VM, and a scale set that is to go with the last of its instances."""
     scope = draft.scope(vm.scope)
     if scope.kind is ScopeKind.VM:
         draft.put(replace(scope, is_gone=True, is_on=False))
+        return
+    owner = draft.vm_set(vm.set_name) if vm.set_name else None
+    if isinstance(owner, ScaleSet) and owner.is_leaving and not owner.is_gone:
+        left = [each for each in draft.world.members_of_set(owner.name) if not draft.vm(each.name).is_gone]
+        if not left:
+            take_away(draft, owner)
+
+
+def take_away(draft: Draft, owner: AvailabilitySet | ScaleSet) -> None:
+    """An empty set goes, and its scopes with it."""
+    draft.put(replace(owner, is_gone=True))
+    for scope in list(draft.world.scopes.values()):
+        if scope.kind is not ScopeKind.VM and scope.subject == owner.name:
+            draft.put(replace(draft.scope(scope.id), is_gone=True, is_on=False))
 
 
 def join(draft: Draft, vm: Vm, rules: Rules) -> None:

@@ -15,9 +15,22 @@ from starlette.routing import Match
 
 from forewarn import __version__
 from forewarn.core.refusal import Code
-from forewarn.operator import clock, events, fleet, health, metrics, requests, stream
+from forewarn.operator import (
+    clock,
+    credentials,
+    discovery,
+    events,
+    fleet,
+    health,
+    metrics,
+    oauth,
+    requests,
+    stream,
+)
+from forewarn.operator.arm import groups, operations, scale_sets, vms
+from forewarn.operator.arm.desk import ArmEndpoint
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
-from forewarn.operator.guard import LoopbackOnly
+from forewarn.operator.guard import Guard
 from forewarn.operator.openapi import openapi
 from forewarn.operator.refusals import Trouble, refuse
 
@@ -45,12 +58,17 @@ ENDPOINTS: list[Endpoint] = [
     *requests.ENDPOINTS,
     *events.ENDPOINTS,
     *clock.ENDPOINTS,
+    *credentials.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,
+    *oauth.ENDPOINTS,
+    *discovery.ENDPOINTS,
     Endpoint("GET", "/openapi.json", show_openapi, "The description of this interface", dict),
     Endpoint("GET", "/", show_index, "What is where", Index),
 ]
+
+ARM: list[ArmEndpoint] = [*vms.ENDPOINTS, *scale_sets.ENDPOINTS, *groups.ENDPOINTS, *operations.ENDPOINTS]
 
 _BUG = (Trouble.INTERNAL, "{method} {path} failed.", "See the service's log.")
 _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
@@ -74,11 +92,15 @@ def _methods(request: Request) -> set[str]:
     return {method for each in routes for method in each.methods or ()}
 
 
+ROUTES = [*ENDPOINTS, *ARM]
+
+
 def make_app(office: Office) -> Starlette:
     """The application; has to be made on the loop that will serve it."""
+    public = [route(endpoint, office) for endpoint in ROUTES if endpoint.needs is None]
     app = Starlette(
-        routes=[route(endpoint, office) for endpoint in ENDPOINTS],
-        middleware=[Middleware(LoopbackOnly)],
+        routes=[route(endpoint, office) for endpoint in ROUTES],
+        middleware=[Middleware(Guard, office.sign_in, public)],
         exception_handlers={HTTPException: _refuse, 500: _refuse},
     )
     app.state.stream = stream.Stream(office.plane, asyncio.get_running_loop())

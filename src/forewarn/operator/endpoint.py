@@ -5,6 +5,7 @@ A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose st
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
@@ -21,7 +22,12 @@ from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
 from forewarn.errors import StoreError
+from forewarn.operator.guard import caller_of, forbid
 from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.roles import Role, role_for
+from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
+from forewarn.operator.sign_in.register import Register
+from forewarn.wire.imds.instance import Site
 
 log = structlog.get_logger()
 
@@ -39,7 +45,10 @@ class Office:
     plane: ControlPlane
     runner: Runner
     tally: Tally
+    sign_in: SignIn
+    register: Register
     timekeeper: Timekeeper | None = None
+    site: Site = field(default_factory=Site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +67,14 @@ class Call:
         return self.request.query_params.get(name)
 
     @property
+    def caller(self) -> Caller:
+        """Who is asking, and what for."""
+        return caller_of(self.request.scope) or NOBODY
+
+    @property
     def actor(self) -> str:
-        """Who is asking."""
-        return "operator"
+        """Who is asking, by the name that the audit is given."""
+        return self.caller.name
 
     async def on_plane(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let the plane's thread do it."""
@@ -89,6 +103,11 @@ def bad_request(message: str, hint: str = "") -> Refusal:
     return Refusal(Code.BAD_REQUEST, message, hint)
 
 
+def say_no(refusal: Refusal) -> Response:
+    """A refusal as REST sends it."""
+    return refuse(refusal.code, refusal.message, refusal.hint)
+
+
 class Nothing(msgspec.Struct):
     """A body that need not be there."""
 
@@ -110,6 +129,17 @@ class Endpoint:
     query: dict[str, str] = field(default_factory=dict)
     media_type: str = "application/json"  # of the answer
     body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
+    any_case: bool = False  # whether the path is found in whatever case it is written
+    say_no: Callable[[Refusal], Response] = say_no
+    role: Role | None = None  # the least that one needs; without it viewer for GET, else operator
+    is_public: bool = False  # nobody has to sign in for it
+    largest_body: int = LARGEST_BODY
+    body_media_type: str = "application/json"
+
+    @property
+    def needs(self) -> Role | None:
+        """The least role that may call it; None: anybody."""
+        return None if self.is_public else self.role or role_for(self.method)
 
     @property
     def described_body(self) -> Any:  # noqa: ANN401 - a type
@@ -121,33 +151,42 @@ def route(endpoint: Endpoint, office: Office) -> Route:
     """The endpoint as Starlette serves it."""
 
     async def serve(request: Request) -> Response:
+        if answer := forbid(request.scope, endpoint.needs):
+            return answer
         try:
-            body = await _read_body(request, endpoint.body)
+            body = await _read_body(request, endpoint)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(Call(request, office), body)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
         if isinstance(outcome, Response):
             return outcome
         if isinstance(outcome, Refusal):
-            return refuse(outcome.code, outcome.message, outcome.hint)
+            return endpoint.say_no(outcome)
         return Response(msgspec.json.encode(outcome), endpoint.status, media_type="application/json")
 
-    return Route(endpoint.path, serve, methods=[endpoint.method])
+    made = Route(endpoint.path, serve, methods=[endpoint.method])
+    if endpoint.any_case:
+        made.path_regex = re.compile(made.path_regex.pattern, re.IGNORECASE)
+    return made
 
 
-async def _read_body(request: Request, expected: Any) -> Any:  # noqa: ANN401 - of the endpoint's type
+async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN401 - of the endpoint's type
     raw = b""
     async for chunk in request.stream():
         raw += chunk
-        if len(raw) > LARGEST_BODY:
-            return bad_request("The body is too large.", f"At most {LARGEST_BODY} bytes are read.")
+        if len(raw) > endpoint.largest_body:
+            return bad_request("The body is too large.", f"At most {endpoint.largest_body} bytes are read.")
+    if endpoint.body is bytes:  # the handler reads it on its own terms
+        return raw
     if not raw.strip():
         if request.method == "PUT":  # a PUT of nothing would be taken for an empty whole
             return bad_request(f"{request.method} {request.url.path} needs a body.", "See /openapi.json.")
         raw = b"{}"
     try:
-        return msgspec.json.decode(raw, type=expected)
+        return msgspec.json.decode(raw, type=endpoint.body)
     except msgspec.ValidationError as problem:
         return bad_request(f"The body cannot be used: {problem}.", "See /openapi.json for what it may hold.")
+    except RecursionError:
+        return bad_request("The body is nested too deep.")
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         return bad_request(f"The body is not valid JSON: {problem}.")

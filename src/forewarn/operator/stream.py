@@ -6,7 +6,7 @@ A listener that cannot keep up is let go; it reconnects and reads the state anew
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -59,8 +59,8 @@ class Stream:
             else:
                 listener.put_nowait(messages)
 
-    async def messages(self) -> AsyncIterator[bytes]:
-        """All that changes from now on."""
+    async def messages(self, may_listen: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """All that changes from now on, to whoever may hear it, for as long as that is so."""
         listener: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._listeners.add(listener)
         try:
@@ -70,7 +70,7 @@ class Stream:
                     message = await asyncio.wait_for(listener.get(), _HEARTBEAT_SECONDS)
                 except TimeoutError:
                     message = _HEARTBEAT
-                if message is None:
+                if message is None or not may_listen():
                     return
                 yield message
         finally:
@@ -111,7 +111,9 @@ async def show_stream(call: Call, _: Nothing) -> Response:
     """Everything that changes, as it changes."""
     stream: Stream = call.request.app.state.stream
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream.messages(), media_type=_MEDIA_TYPE, headers=headers)
+    caller, sign_in = call.caller, call.office.sign_in
+    heard = stream.messages(lambda: sign_in.still_lets_in(caller))
+    return StreamingResponse(heard, media_type=_MEDIA_TYPE, headers=headers)
 
 
 ENDPOINTS = [

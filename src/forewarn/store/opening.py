@@ -53,7 +53,8 @@ class Opened:
 
     def _engine_with(self, **options: object) -> sa.Engine:
         try:
-            return sa.create_engine(self._url, isolation_level="AUTOCOMMIT", **options)
+            # What was to be written may be a secret; it has no place in the text of an error.
+            return sa.create_engine(self._url, isolation_level="AUTOCOMMIT", hide_parameters=True, **options)
         except ModuleNotFoundError as problem:
             raise StoreError(
                 f"The store {self.shown} needs the Python package {problem.name}.",
@@ -103,6 +104,13 @@ class Opened:
             and not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_PLANE_LOCK))).scalar()
         ):
             raise _in_use(self.shown)
+
+    def make_private(self) -> None:
+        """Let nobody but the owner read the file; a database server sees to that itself."""
+        if self._is_file:
+            for ending in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._url.database}{ending}").chmod(0o600)
 
     def drop(self) -> None:
         """Let go of a connection that may be broken; one in memory is all there is, and stays."""

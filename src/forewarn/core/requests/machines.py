@@ -1,0 +1,214 @@
+"""Requests that make VMs and change what is known of them; what making anything needs.
+
+What a client describes is a wish; what of it cannot be had as things are is refused, with the member that asks for
+it, and then nothing is changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from uuid import UUID, uuid5
+
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import (
+    DEFAULT_AUTO_APPROVE,
+    AvailabilitySet,
+    Host,
+    Vm,
+)
+from forewarn.core.fleet_check import NAME_IN_WORDS, is_name
+from forewarn.core.notice import Rules
+from forewarn.core.placement import choose_host
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import any_case
+from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.seats import new_scope, own_host, qualified, scope_name
+from forewarn.core.terms import EvictionPolicy, Priority
+
+
+@dataclass(frozen=True, slots=True)
+class VmWish:
+    """A VM as a client describes it: what of that means something, and the rest, kept."""
+
+    name: str
+    resource_group: str
+    availability_set: str | None = None
+    scale_set: str | None = None
+    zone: str | None = None
+    priority: Priority = Priority.REGULAR
+    eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
+    terminate_notification: timedelta | None = None
+    announces_reimage: bool = False
+    computer_name: str | None = None
+    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
+    tags: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Workshop:
+    """What making machines needs: ids for them and for operations, and whether the driver can make any."""
+
+    new_id: Callable[[], str]
+    can_make: bool
+    rules: Rules
+
+
+CANNOT_MAKE = Refusal(
+    Code.NOT_ALLOWED,
+    "The driver in use acts on machines that exist and makes none.",
+    "Make the machine where it is to run, then add it to the fleet; or serve with the simulated driver.",
+)
+
+
+def put_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
+    """Make a VM, or change what can be changed of it."""
+    before = any_case(draft.world.vms, wish.name)
+    if before is None:
+        return _no_notice_for_spot(wish) or _make_vm(draft, wish, shop)
+    if before.resource_group.lower() != wish.resource_group.lower() or before.instance is not None:
+        return taken("VM", before.name, before.resource_group)
+    for wanted, where in ((wish.availability_set, "availabilitySet"), (wish.scale_set, "virtualMachineScaleSet")):
+        if wanted is not None and wanted.lower() != (before.set_name or "").lower():
+            return fixed(f"properties.{where}", f"{before.name} belongs to {before.set_name or 'no set'}")
+    if wish.computer_name is not None and wish.computer_name != (before.computer_name or before.name):
+        name = before.computer_name or before.name
+        return fixed("properties.osProfile.computerName", f"{before.name} knows itself as {name}")
+    if wish.zone is not None and wish.zone != before.zone:
+        return fixed("zones", f"{before.name} is in {'zone ' + before.zone if before.zone else 'no zone'}")
+    if wish.priority is not before.priority:
+        return fixed("properties.priority", f"{before.name} is {before.priority}")
+    if refusal := _no_notice_for_spot(wish) or _own_policy(wish, before.set_name):
+        return refusal
+    draft.put(
+        replace(
+            before,
+            eviction_policy=wish.eviction_policy,
+            terminate_notification=wish.terminate_notification,
+            announces_reimage=wish.announces_reimage,
+            auto_approve=wish.auto_approve,
+            tags=wish.tags,
+            kept=wish.kept,
+        )
+    )
+    draft.note("change VM", subject=before.name)
+    return None
+
+
+def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
+    if not shop.can_make:
+        return CANNOT_MAKE
+    if refusal := bad_name("VM", wish.name):
+        return refusal
+    if wish.scale_set is not None:
+        return Refusal(
+            Code.BAD_REQUEST,
+            f"properties.virtualMachineScaleSet: the VMs of {wish.scale_set} are its instances.",
+            "Change sku.capacity of the scale set.",
+        )
+    owner = None
+    if wish.availability_set is not None:
+        owner = any_case(draft.world.sets, wish.availability_set)
+        if not isinstance(owner, AvailabilitySet):
+            return Refusal(
+                Code.BAD_REQUEST,
+                f"properties.availabilitySet: there is no availability set {wish.availability_set}.",
+                "Make it first.",
+            )
+    if refusal := _own_policy(wish, owner.name if owner else None):
+        return refusal
+    domain = sum(1 for _ in draft.world.members_of_set(owner.name)) % owner.update_domains if owner else 0
+    kind, subject = (ScopeKind.AVAILABILITY_SET, owner.name) if owner else (ScopeKind.VM, wish.name)
+    vm = Vm(
+        name=wish.name,
+        vm_id=str(uuid5(UUID(shop.new_id()), wish.name)),
+        host="",
+        home=None,
+        scope=scope_for(draft, kind, subject, None).id,
+        resource_group=wish.resource_group,
+        set_name=owner.name if owner else None,
+        update_domain=domain,
+        zone=wish.zone,
+        computer_name=wish.computer_name,
+        priority=wish.priority,
+        eviction_policy=wish.eviction_policy,
+        terminate_notification=wish.terminate_notification,
+        announces_reimage=wish.announces_reimage,
+        auto_approve=wish.auto_approve,
+        tags=wish.tags,
+        kept=wish.kept,
+    )
+    host = host_for(draft, vm)
+    draft.put(replace(vm, host=host.name, fault_domain=host.fault_domain, zone=wish.zone or host.zone))
+    draft.note("make VM", subject=vm.name)
+    return None
+
+
+def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None) -> Scope:
+    """The scope of a VM or of a set's members, made where there is none yet."""
+    name = scope_name(subject, group)
+    for each in (name, qualified(kind, name)):
+        found = draft.scope_or_none(each)
+        if found is not None and found.belongs_to == (kind, subject, group):
+            return found
+    is_taken = draft.scope_or_none(name) is not None
+    made = new_scope(kind, subject, group, draft.number, {name} if is_taken else set())
+    draft.put(made)
+    return made
+
+
+def host_for(draft: Draft, vm: Vm) -> Host:
+    """A host that the fleet declares and that has room, else one of the VM's own."""
+    chosen = choose_host(draft.world, vm, elsewhere=False, is_new=True)
+    if chosen is not None:
+        return draft.world.hosts[chosen]
+    host = own_host(vm.name, vm.zone, draft.world.hosts)
+    draft.put(host)
+    return host
+
+
+def bad_name(what: str, name: str) -> Refusal | None:
+    """A refusal of a name that nothing may have."""
+    if is_name(name):
+        return None
+    return Refusal(Code.BAD_REQUEST, f"{name!r} cannot be the name of a {what}.", f"Use {NAME_IN_WORDS}.")
+
+
+def _own_policy(wish: VmWish, set_name: str | None) -> Refusal | None:
+    if set_name is None or wish.auto_approve == DEFAULT_AUTO_APPROVE:
+        return None
+    return Refusal(
+        Code.BAD_REQUEST,
+        f"properties.scheduledEventsPolicy: {wish.name} is in {set_name} and goes by that set's policy.",
+        f"Put the policy on {set_name}.",
+    )
+
+
+def fixed(member: str, fact: str) -> Refusal:
+    """A refusal to change what cannot be changed."""
+    return Refusal(Code.BAD_REQUEST, f"{member} cannot be changed: {fact}.", "Delete it and make it anew.")
+
+
+def taken(what: str, name: str, group: str) -> Refusal:
+    """A refusal to use a name again."""
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"There is a {what} {name} in the resource group {group} already.",
+        "Names are unique in the fleet: choose another.",
+    )
+
+
+def _no_notice_for_spot(wish: VmWish) -> Refusal | None:
+    member = "properties.scheduledEventsProfile.terminateNotificationProfile"
+    return no_notice_for_spot(wish.priority, wish.terminate_notification, member)
+
+
+def no_notice_for_spot(wish_priority: Priority, notice: timedelta | None, member: str) -> Refusal | None:
+    """A Spot VM is evicted with the notice of a Preempt; a Terminate cannot be asked for."""
+    if wish_priority is not Priority.SPOT or notice is None:
+        return None
+    return Refusal(
+        Code.BAD_REQUEST, f"{member}: a Spot VM has no terminate notification.", "Leave it out, or use Regular."
+    )

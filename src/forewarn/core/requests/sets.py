@@ -1,0 +1,229 @@
+"""Requests that make sets and resource groups, change them, and take them away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from uuid import UUID, uuid5
+
+from forewarn.core.draft import Draft
+from forewarn.core.fleet import (
+    DEFAULT_AUTO_APPROVE,
+    DEFAULT_FAULT_DOMAINS,
+    DEFAULT_PLACEMENT_GROUP_SIZE,
+    DEFAULT_UPDATE_DOMAINS,
+    AvailabilitySet,
+    Host,
+    ResourceGroup,
+    ScaleSet,
+    Vm,
+)
+from forewarn.core.fleet_check import MOST_INSTANCES
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import any_case
+from forewarn.core.requests.machines import (
+    CANNOT_MAKE,
+    Workshop,
+    bad_name,
+    fixed,
+    host_for,
+    no_notice_for_spot,
+    scope_for,
+    taken,
+)
+from forewarn.core.requests.vms import ask_for_vm
+from forewarn.core.scope import ScopeKind
+from forewarn.core.seats import instance_name, make_instance, seat_of
+from forewarn.core.settle import take_away
+from forewarn.core.terms import Cause, EvictionPolicy, Priority
+from forewarn.core.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class AvailabilitySetWish:
+    """An availability set as a client describes it."""
+
+    name: str
+    resource_group: str
+    update_domains: int = DEFAULT_UPDATE_DOMAINS
+    fault_domains: int = DEFAULT_FAULT_DOMAINS
+    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
+    tags: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleSetWish:
+    """A scale set as a client describes it."""
+
+    name: str
+    resource_group: str
+    capacity: int = 0
+    zones: tuple[str, ...] = ()
+    priority: Priority = Priority.REGULAR
+    eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
+    terminate_notification: timedelta | None = None
+    announces_reimage: bool = False
+    placement_group_size: int = DEFAULT_PLACEMENT_GROUP_SIZE
+    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
+    tags: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
+
+
+def put_availability_set(draft: Draft, wish: AvailabilitySetWish) -> Refusal | None:
+    """Make an availability set, or change what can be changed of it."""
+    before = any_case(draft.world.sets, wish.name)
+    if before is None:
+        if refusal := bad_name("availability set", wish.name):
+            return refusal
+        draft.put(
+            AvailabilitySet(
+                wish.name,
+                wish.resource_group,
+                wish.update_domains,
+                wish.fault_domains,
+                auto_approve=wish.auto_approve,
+                tags=wish.tags,
+                kept=wish.kept,
+            )
+        )
+        draft.note("make availability set", subject=wish.name)
+        return None
+    if not isinstance(before, AvailabilitySet) or before.resource_group.lower() != wish.resource_group.lower():
+        return taken("set", before.name, before.resource_group)
+    if wish.update_domains != before.update_domains:
+        return fixed("properties.platformUpdateDomainCount", f"{before.name} has {before.update_domains}")
+    if wish.fault_domains != before.fault_domains:
+        return fixed("properties.platformFaultDomainCount", f"{before.name} has {before.fault_domains}")
+    draft.put(replace(before, auto_approve=wish.auto_approve, tags=wish.tags, kept=wish.kept))
+    draft.note("change availability set", subject=before.name)
+    return None
+
+
+def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) -> Refusal | None:
+    """Make a scale set with its instances, or change its model and its capacity.
+
+    Instances too many are deleted, the last ones first, each with its own notice; the model is that of all
+    instances from now on.
+    """
+    member = "properties.virtualMachineProfile.scheduledEventsProfile.terminateNotificationProfile"
+    spot = no_notice_for_spot(wish.priority, wish.terminate_notification, member)
+    before = any_case(draft.world.sets, wish.name)
+    if before is None:
+        if refusal := spot or bad_name("scale set", wish.name):
+            return refusal
+        made = ScaleSet(**{name: getattr(wish, name) for name in ScaleSetWish.__slots__})
+        draft.put(replace(made, capacity=0))
+        draft.note("make scale set", subject=wish.name)
+        return _resize(draft, replace(made, capacity=0), wish.capacity, shop, batch)
+    if not isinstance(before, ScaleSet) or before.resource_group.lower() != wish.resource_group.lower():
+        return taken("set", before.name, before.resource_group)
+    if before.is_leaving:
+        return Refusal(Code.BUSY, f"The scale set {before.name} is being deleted.", "Wait until it has gone.")
+    if wish.priority is not before.priority:
+        return fixed("properties.virtualMachineProfile.priority", f"{before.name} is {before.priority}")
+    if spot is not None:
+        return spot
+    if wish.zones and wish.zones != before.zones:
+        return fixed("zones", f"{before.name} is in {', '.join(before.zones) or 'no zone'}")
+    changed = replace(
+        before,
+        eviction_policy=wish.eviction_policy,
+        terminate_notification=wish.terminate_notification,
+        announces_reimage=wish.announces_reimage,
+        tags=wish.tags,
+        auto_approve=wish.auto_approve,
+        kept=wish.kept,
+    )
+    draft.put(changed)
+    draft.note("change scale set", subject=before.name)
+    for vm in draft.world.members_of_set(before.name):
+        if vm.instance is not None and (updated := _like_model(vm, changed)) != vm:
+            draft.put(updated)
+    return _resize(draft, changed, wish.capacity, shop, batch)
+
+
+def _like_model(vm: Vm, scale_set: ScaleSet) -> Vm:
+    return replace(
+        vm,
+        eviction_policy=scale_set.eviction_policy,
+        terminate_notification=scale_set.terminate_notification,
+        announces_reimage=scale_set.announces_reimage,
+        tags=scale_set.tags,
+    )
+
+
+def staying_in(world: World, scale_set: ScaleSet) -> list[Vm]:
+    """The members that nobody has asked to delete."""
+    return [vm for vm in world.members_of_set(scale_set.name) if not _is_leaving(world, vm)]
+
+
+def _is_leaving(world: World, vm: Vm) -> bool:
+    return any(operation.cause is Cause.DELETE for operation in world.operations_on_vm(vm.name))
+
+
+def _resize(draft: Draft, scale_set: ScaleSet, capacity: int, shop: Workshop, batch: str) -> Refusal | None:
+    if not 0 <= capacity <= MOST_INSTANCES:
+        return Refusal(Code.BAD_REQUEST, f"sku.capacity is {capacity}; it can be 0 to {MOST_INSTANCES}.")
+    there = sorted(staying_in(draft.world, scale_set), key=lambda vm: -1 if vm.instance is None else vm.instance)
+    if capacity < len(there):
+        for vm in reversed(there[capacity:]):
+            if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, shop.new_id(), shop.rules, batch):
+                return refusal
+        return None
+    if capacity > len(there) and not shop.can_make:
+        return CANNOT_MAKE
+    numbers = [vm.instance for vm in draft.world.members_of_set(scale_set.name) if vm.instance is not None]
+    first = max(numbers, default=-1) + 1
+    for number in range(first, first + capacity - len(there)):
+        if refusal := _make_instance(draft, scale_set, number, shop):
+            return refusal
+    draft.put(replace(scale_set, capacity=scale_set.capacity + capacity - len(there)))
+    return None
+
+
+def _make_instance(draft: Draft, scale_set: ScaleSet, number: int, shop: Workshop) -> Refusal | None:
+    name = instance_name(scale_set, number)
+    if (other := any_case(draft.world.vms, name)) is not None:
+        return taken("VM", other.name, other.resource_group)
+    home, zone = seat_of(scale_set, number)
+    group = number // scale_set.placement_group_size
+    scope = scope_for(draft, ScopeKind.PLACEMENT_GROUP, scale_set.name, group).id
+    vm_id = str(uuid5(UUID(shop.new_id()), name))
+    host = draft.host(home) if home else None
+    if host is None:
+        nowhere = Host("", zone=zone)
+        host = host_for(draft, make_instance(scale_set, number, host=nowhere, scope=scope, vm_id=vm_id))
+    draft.put(make_instance(scale_set, number, host=host, scope=scope, vm_id=vm_id))
+    return None
+
+
+def delete_set(draft: Draft, owner: AvailabilitySet | ScaleSet, shop: Workshop, batch: str) -> Refusal | None:
+    """Take an empty set away; a scale set goes with the last of its instances, which are deleted now."""
+    members = list(draft.world.members_of_set(owner.name))
+    if not members:
+        take_away(draft, owner)
+    elif isinstance(owner, AvailabilitySet):
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"The availability set {owner.name} cannot be deleted: {members[0].name} is in it.",
+            "Delete its VMs first.",
+        )
+    else:
+        draft.put(replace(owner, is_leaving=True))
+        for vm in staying_in(draft.world, owner):
+            if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, shop.new_id(), shop.rules, batch):
+                return refusal
+    draft.note("delete set", subject=owner.name)
+    return None
+
+
+def put_group(draft: Draft, name: str, kept: str) -> Refusal | None:
+    """Declare a resource group, or change what is kept with it."""
+    before = any_case(draft.world.groups, name)
+    if before is None and (refusal := bad_name("resource group", name)):
+        return refusal
+    draft.put(replace(before, kept=kept) if before else ResourceGroup(name, kept))
+    draft.note("put resource group", subject=name)
+    return None

@@ -1,0 +1,138 @@
+"""How long work stands, and approval through Microsoft.Maintenance."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from http import HTTPStatus
+
+import msgspec
+from starlette.responses import Response
+
+from forewarn.control import machines
+from forewarn.core.fleet import AvailabilitySet, ScaleSet
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.find import any_case
+from forewarn.operator.arm.desk import ALL, PROVIDER, ArmCall, Outcome, arm
+from forewarn.operator.arm.errors import error
+from forewarn.operator.endpoint import Nothing
+from forewarn.operator.roles import Role
+from forewarn.store import history
+from forewarn.wire.arm.bodies import Json
+from forewarn.wire.times import iso
+
+_EVENTS = f"{PROVIDER}/{{type}}/{{name}}/providers/Microsoft.Maintenance/scheduledevents"
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_APPROVED: Json = {"value": "Successfully Approved"}
+
+
+class EventIds(msgspec.Struct):
+    """Which events are approved."""
+
+    value: list[str]
+
+
+async def show_operation(asked: ArmCall, _: Nothing) -> Outcome:
+    """How work stands: as a status, or for `monitor=true` as 202 until it is done."""
+    wanted = asked.call.path("operation").lower()
+
+    def read() -> list[Operation]:
+        if not _ID.fullmatch(wanted):
+            return []
+        with asked.call.office.plane.store.transaction() as transaction:
+            return history.operations_of_batch(transaction.connection, wanted)
+
+    found = await asked.call.on_plane(read)
+    if not found:
+        return error("NotFound", f"The operation '{wanted}' could not be found.")
+    status = _status(wanted, found)
+    if (asked.call.query("monitor") or "").lower() == "true":
+        if status["status"] == "InProgress":
+            return Response(status_code=HTTPStatus.ACCEPTED, headers=asked.ongoing(wanted))
+        if status["status"] == "Succeeded":
+            return Response(status_code=HTTPStatus.OK)
+        return error(**status["error"])
+    headers = {"Retry-After": "1"} if status["status"] == "InProgress" else {}
+    return Response(msgspec.json.encode(status), headers=headers, media_type="application/json")
+
+
+def _status(name: str, operations: list[Operation]) -> Json:
+    began = min(each.created_at for each in operations)
+    status: Json = {"startTime": iso(began), "status": "Succeeded", "name": name}
+    if any(each.phase.is_open for each in operations):
+        return status | {"status": "InProgress"}
+    status["endTime"] = iso(max(each.ended_at or each.created_at for each in operations))
+    failed = [each for each in operations if each.phase is Phase.FAILED]
+    cancelled = [each for each in operations if each.phase is Phase.CANCELLED]
+    if failed:
+        why = "; ".join(f"{each.title} failed: {each.reason}" for each in failed)
+        return status | {"status": "Failed", "error": {"code": "OperationFailed", "message": why}}
+    if cancelled:
+        why = "; ".join(f"{each.title} was cancelled: {each.reason}" for each in cancelled)
+        return status | {"status": "Canceled", "error": {"code": "OperationCanceled", "message": why}}
+    return status
+
+
+async def acknowledge(asked: ArmCall, _: Nothing) -> Outcome:
+    """Approve one event of a VM, a scale set or an availability set."""
+    return await asked.call.on_plane(_approve, asked, [asked.call.path("event")])
+
+
+async def acknowledge_several(asked: ArmCall, body: EventIds) -> Outcome:
+    """Approve several events: all of them, or none."""
+    return await asked.call.on_plane(_approve, asked, body.value)
+
+
+def _approve(asked: ArmCall, events: list[str]) -> Outcome:
+    scopes = _scopes(asked)
+    if isinstance(scopes, Refusal):
+        return scopes
+    known = [asked.world.events.get(event.upper()) for event in events]
+    unknown = [
+        event
+        for event, found in zip(events, known, strict=True)
+        if found is None or not found.phase.is_open or found.scope not in scopes
+    ]
+    if unknown or not events:
+        told = ", ".join(unknown) or "(none)"
+        return Refusal(Code.NOT_FOUND, f"There is no open scheduled event {told} of {asked.call.path('name')}.")
+    refusal = machines.approve(asked.call.office.plane, [event.upper() for event in events], asked.call.actor)
+    return refusal if refusal is not None else _APPROVED
+
+
+def _scopes(asked: ArmCall) -> set[str] | Refusal:
+    """The scopes whose events concern the resource in the path."""
+    kind, name = asked.call.path("type").lower(), asked.call.path("name")
+    group = asked.group.lower()
+    if kind == "virtualmachines":
+        vm = any_case(asked.world.vms, name)
+        if vm is not None and vm.resource_group.lower() == group:
+            return {vm.scope}
+    owner = any_case(asked.world.sets, name)
+    wanted = {"virtualmachinescalesets": ScaleSet, "availabilitysets": AvailabilitySet}.get(kind)
+    if owner is not None and type(owner) is wanted and owner.resource_group.lower() == group:
+        return {vm.scope for vm in asked.world.members_of_set(owner.name)}
+    return Refusal(
+        Code.NOT_FOUND,
+        f"The Resource 'Microsoft.Compute/{asked.call.path('type')}/{name}' under resource group "
+        f"'{asked.group}' was not found.",
+    )
+
+
+_MONITOR = {"monitor": "`true`: 202 while it goes on, then 200, without a body"}
+_approval = partial(arm, "POST", role=Role.APPROVER)
+
+ENDPOINTS = [
+    arm(
+        "GET",
+        f"{ALL}/locations/{{location}}/operations/{{operation}}",
+        show_operation,
+        "How work stands: InProgress, Succeeded, Failed or Canceled",
+        query=_MONITOR,
+    ),
+    _approval(f"{_EVENTS}/acknowledge", acknowledge_several, "Approve several events, or none", body=EventIds),
+    _approval(f"{_EVENTS}/list/acknowledge", acknowledge_several, "The same, the CLI's way", body=EventIds),
+    _approval(f"{_EVENTS}/{{event}}/acknowledge", acknowledge, "Approve one event"),
+]

@@ -1,0 +1,250 @@
+"""OAuth 2 client credentials, as Azure's own clients ask for them.
+
+Nobody has to sign in for this: it is how one signs in. Errors have the shape of those of Azure's directory.
+"""
+
+from __future__ import annotations
+
+import base64
+import uuid
+from collections.abc import Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any, NamedTuple
+from urllib.parse import parse_qsl, unquote_plus, urlsplit
+
+import msgspec
+from starlette.responses import Response
+
+from forewarn.operator.endpoint import Call, Endpoint
+from forewarn.operator.guard import address_of, base_of
+from forewarn.operator.sign_in.checking import Stranger
+from forewarn.operator.sign_in.jwts import LIFETIME, sign
+
+_LARGEST_FORM = 64 * 1024
+_MOST_FIELDS = 50
+_FORM = "application/x-www-form-urlencoded"
+_NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
+_DEFAULT = "/.default"
+_LIFETIME_SECONDS = int(LIFETIME.total_seconds())
+
+
+class TokenForm(msgspec.Struct):
+    """A form; the client id and the secret may come as HTTP Basic instead."""
+
+    grant_type: Annotated[str, msgspec.Meta(description="client_credentials")]
+    client_id: str
+    client_secret: str
+    scope: Annotated[str, msgspec.Meta(description="this service's address, and `/.default`")] = ""
+    resource: Annotated[str, msgspec.Meta(description="in version 1 instead of the scope: the address")] = ""
+
+
+class AccessToken(msgspec.Struct):
+    """A signed token that expires."""
+
+    token_type: str
+    expires_in: int
+    ext_expires_in: int
+    access_token: str
+
+
+class Problem(NamedTuple):
+    """Why no token is given, in the directory's words and numbers."""
+
+    error: str
+    number: int
+    text: str
+    status: HTTPStatus = HTTPStatus.BAD_REQUEST
+    headers: Mapping[str, str] = {}
+
+
+def answer_problem(call: Call, problem: Problem) -> Response:
+    """The problem in the directory's shape."""
+    trace, asked = str(uuid.uuid4()), call.request.headers.get("client-request-id", "")
+    now = f"{call.office.sign_in.now():%Y-%m-%d %H:%M:%SZ}"
+    body = {
+        "error": problem.error,
+        "error_description": f"AADSTS{problem.number}: {problem.text} Trace ID: {trace} Timestamp: {now}",
+        "error_codes": [problem.number],
+        "timestamp": now,
+        "trace_id": trace,
+        "correlation_id": asked or str(uuid.uuid4()),
+    }
+    return Response(
+        msgspec.json.encode(body), problem.status, {**_NO_STORE, **problem.headers}, "application/json"
+    )
+
+
+def judge_tenant(call: Call, error: str = "invalid_request", also: set[str] | None = None) -> Problem | None:
+    """No, if the tenant in the path is none of ours."""
+    tenant = call.path("tenant").lower()
+    if tenant in {call.office.sign_in.tenant.lower(), *(also or ())}:
+        return None
+    return Problem(error, 90002, f"Tenant '{tenant}' not found. It is {call.office.sign_in.tenant}.")
+
+
+def issuer_of(call: Call) -> str:
+    """Who signs."""
+    return f"{base_of(call.request.scope)}/{call.office.sign_in.tenant}/v2.0"
+
+
+def _read_form(call: Call, raw: bytes) -> dict[str, str] | Problem:
+    kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != _FORM:
+        return Problem("invalid_request", 900561, f"The body has to be a form: Content-Type: {_FORM}.")
+    try:
+        text = raw.decode()
+        pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=_MOST_FIELDS)
+    except ValueError:
+        return Problem("invalid_request", 900023, "The body is not a form that can be read.")
+    form = dict(pairs)
+    if len(form) != len(pairs):
+        return Problem("invalid_request", 900023, "The body names a parameter twice.")
+    return form
+
+
+def _read_basic(header: str) -> tuple[str, str] | None:
+    """The client id and the secret of HTTP Basic."""
+    scheme, _, encoded = header.partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        client, colon, secret = base64.b64decode(encoded.strip(), validate=True).decode().partition(":")
+    except ValueError:
+        return None
+    return (unquote_plus(client), unquote_plus(secret)) if colon else None
+
+
+def _audience(form: Mapping[str, str], *, is_v1: bool) -> str | Problem:
+    """The service that the token is to be shown to."""
+    name = "resource" if is_v1 else "scope"
+    text = form.get(name, "")
+    if not text:
+        return Problem(
+            "invalid_request", 900144, f"The request body must contain the following parameter: '{name}'."
+        )
+    if not is_v1:
+        if not text.endswith(_DEFAULT) or " " in text:
+            return Problem("invalid_scope", 1002012, "The scope has to be one address, followed by /.default.")
+        text = text.removesuffix(_DEFAULT)
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        parts = urlsplit("")
+    if parts.scheme not in {"http", "https"} or not parts.netloc:
+        return Problem(
+            "invalid_resource", 500011, f"The {name} names no service: it is an address, like https://..."
+        )
+    usual = {"http": ":80", "https": ":443"}[parts.scheme]
+    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(usual)}{parts.path.rstrip('/')}"
+
+
+def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | Problem:
+    basic = _read_basic(call.request.headers.get("authorization", ""))
+    if basic is not None:
+        if "client_secret" in form:
+            return Problem("invalid_request", 900023, "The secret is sent twice, as HTTP Basic and in the body.")
+        return basic
+    for name in ("client_id", "client_secret"):
+        if not form.get(name):
+            return Problem(
+                "invalid_client" if name == "client_secret" else "invalid_request",
+                7000218 if name == "client_secret" else 900144,
+                f"The request body must contain the following parameter: '{name}'.",
+                HTTPStatus.UNAUTHORIZED if name == "client_secret" else HTTPStatus.BAD_REQUEST,
+            )
+    return form["client_id"], form["client_secret"]
+
+
+def _refused(stranger: Stranger) -> Problem:
+    if stranger.wait_seconds:
+        return Problem(
+            "temporarily_unavailable",
+            50196,
+            f"{stranger.reason} Too many wrong ones came from this address; wait {stranger.wait_seconds} s.",
+            HTTPStatus.TOO_MANY_REQUESTS,
+            {"Retry-After": str(stranger.wait_seconds)},
+        )
+    return Problem(
+        "invalid_client",
+        7000215,
+        f"{stranger.reason} A principal is made with: forewarn principal create --role ROLE --name NAME.",
+        HTTPStatus.UNAUTHORIZED,
+        {"WWW-Authenticate": 'Basic realm="forewarn"'},
+    )
+
+
+def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem:
+    if problem := judge_tenant(call):
+        return problem
+    form = _read_form(call, raw)
+    if isinstance(form, Problem):
+        return form
+    grant = form.get("grant_type")
+    if not grant:
+        return Problem(
+            "invalid_request", 900144, "The request body must contain the following parameter: 'grant_type'."
+        )
+    if grant != "client_credentials":
+        return Problem("unsupported_grant_type", 70003, "The only grant type here is 'client_credentials'.")
+    audience = _audience(form, is_v1=is_v1)
+    if isinstance(audience, Problem):
+        return audience
+    client = _client(call, form)
+    if isinstance(client, Problem):
+        return client
+    sign_in = call.office.sign_in
+    found = sign_in.recognise_client(*client, address_of(call.request.scope))
+    if isinstance(found, Stranger):
+        return _refused(found)
+    key = sign_in.keyring.signing_key
+    if key is None:
+        raise RuntimeError("there is a principal, and no key that signs: they are made in one transaction")
+    now = sign_in.now()
+    token = sign(
+        key,
+        client=found.id,
+        role=found.role,
+        audience=audience,
+        issuer=issuer_of(call),
+        tenant=sign_in.tenant,
+        now=now,
+    )
+    if not is_v1:
+        return msgspec.to_builtins(AccessToken("Bearer", _LIFETIME_SECONDS, _LIFETIME_SECONDS, token))  # type: ignore[no-any-return]
+    begin = int(now.timestamp())
+    return {
+        "token_type": "Bearer",
+        "expires_in": str(_LIFETIME_SECONDS),
+        "ext_expires_in": str(_LIFETIME_SECONDS),
+        "expires_on": str(begin + _LIFETIME_SECONDS),
+        "not_before": str(begin),
+        "resource": form["resource"],
+        "access_token": token,
+    }
+
+
+async def give_token(is_v1: bool, call: Call, raw: bytes) -> Response:  # noqa: FBT001 - bound once, below
+    """A token for a client id and a secret."""
+    outcome = _issue(call, raw, is_v1=is_v1)
+    if isinstance(outcome, Problem):
+        return answer_problem(call, outcome)
+    return Response(msgspec.json.encode(outcome), headers=_NO_STORE, media_type="application/json")
+
+
+def _endpoint(version: str) -> Endpoint:
+    return Endpoint(
+        "POST",
+        f"/{{tenant}}/oauth2{version}/token",
+        partial(give_token, not version),
+        f"A token for a principal, as Azure's clients ask for it, version {'2' if version else '1'}",
+        AccessToken,
+        body=bytes,
+        body_shown=TokenForm,
+        body_media_type=_FORM,
+        largest_body=_LARGEST_FORM,
+        is_public=True,
+    )
+
+
+ENDPOINTS = [_endpoint("/v2.0"), _endpoint("")]
