@@ -26,7 +26,7 @@ OCCASIONS = MappingProxyType(
         ),
         "SubscriptionNotFound": Occasion(HTTPStatus.NOT_FOUND, "the subscription is not the one there is"),
         "ResourceGroupNotFound": Occasion(
-            HTTPStatus.NOT_FOUND, "there is no such group, or nothing in it to list"
+            HTTPStatus.NOT_FOUND, "nobody declared such a group, and nothing is in it"
         ),
         "ResourceNotFound": Occasion(
             HTTPStatus.NOT_FOUND, "there is no such VM, set, instance or open event in that group"

@@ -181,8 +181,12 @@ def maintain_now(asked: ArmCall, vms: list[Vm]) -> Outcome:
 
 async def reapply(asked: ArmCall, _: Nothing) -> Outcome:
     """Nothing to do: the state of a VM is always what was asked for."""
-    vm = asked.vm()
-    return vm if isinstance(vm, Refusal) else Response(status_code=HTTPStatus.OK)
+
+    def read() -> Outcome:
+        vm = asked.vm()
+        return vm if isinstance(vm, Refusal) else Response(status_code=HTTPStatus.OK)
+
+    return await asked.call.on_plane(read)
 
 
 async def simulate_eviction(asked: ArmCall, _: Nothing) -> Outcome:
