@@ -7,10 +7,10 @@ in single assignments. Wake-ups are handed to the listener's own thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address
 from typing import TypeVar
 
 from forewarn.board.pages import Page, PageMaker
+from forewarn.core.addresses import canonical
 from forewarn.core.document import Document
 from forewarn.core.fleet import Vm
 
@@ -113,6 +113,11 @@ class Board:
         if guest.vm.interface is not None:
             _forget(self._by_interface, guest.vm.interface, guest)
 
+    def is_on(self, scope: str) -> bool:
+        """Whether the guests of the scope are told, and waited for."""
+        panel = self.panels.get(scope)
+        return panel is not None and panel.is_on
+
     def polls_since(self, moment: float) -> dict[str, float]:
         """When each panel that was read after `moment` was last read, both in monotonic seconds."""
         return {panel.scope: panel.polled_at for panel in list(self.panels.values()) if panel.polled_at > moment}
@@ -160,10 +165,3 @@ def _needs_listener(vm: Vm) -> bool:
 
 def _ways_in(vm: Vm) -> tuple[object, ...]:
     return vm.addresses, vm.port, vm.interface, vm.scope
-
-
-def canonical(address: str) -> str:
-    """An address as it is compared: an IPv4 one inside IPv6 is itself."""
-    parsed = ip_address(address.partition("%")[0])
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return str(mapped or parsed)

@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 
 from forewarn.config import Settings, show_address
-from forewarn.control.plane import Accepted
+from forewarn.control.requests import Accepted
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal

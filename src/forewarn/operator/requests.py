@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from forewarn.control.plane import Accepted, ControlPlane
+from forewarn.control.plane import ControlPlane
+from forewarn.control.requests import Accepted
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind

@@ -103,18 +103,12 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     limit = rules.user_operation_limit
     if not limit:
         return None
-    world = draft.world
-    ids = {
-        operation.id
-        for member in world.members_of_scope(vm.scope)
-        for operation in world.operations_on_vm(member.name)
-        if operation.cause.is_users
-    }
-    if len(ids) < limit:
+    count = draft.world.user_operations_in(vm.scope)
+    if count < limit:
         return None
     return Refusal(
         Code.LIMIT_REACHED,
-        f"{vm.name} cannot {_VERBS[cause]}: {draft.scope(vm.scope).title} has {len(ids)} open user operations, "
+        f"{vm.name} cannot {_VERBS[cause]}: {draft.scope(vm.scope).title} has {count} open user operations, "
         f"and the limit is {limit}.",
         "Wait until some have ended, or serve with a larger --user-operation-limit.",
     )
