@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import click
 
@@ -119,5 +118,3 @@ def complain(message: str, hint: str = "") -> None:
     if hint:
         click.echo(f"hint:  {hint}", err=True)
 
-
-Json = Any

@@ -174,7 +174,6 @@ class _Planner:
             "scope": self._scope_of(spec),
             "set_name": spec.set_name,
             "placement_group": 0 if spec.scale_set else None,
-            "is_role_instance": spec.cloud_service is not None,
             "update_domain": by_order if spec.update_domain is None else spec.update_domain,
             "fault_domain": host.fault_domain,
             "zone": spec.zone or host.zone,

@@ -13,8 +13,6 @@ from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_reques
 from forewarn.store import history
 from forewarn.wire.rest import EventView, HistoryRow, OperationView, event_view, history_row, operation_view
 
-_ID_LENGTH = 36
-
 
 class EventList(msgspec.Struct):
     """A page of events."""
