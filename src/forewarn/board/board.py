@@ -112,6 +112,8 @@ class Board:
             _forget(self._by_port, guest.vm.port, guest)
         if guest.vm.interface is not None:
             _forget(self._by_interface, guest.vm.interface, guest)
+        if guest.panel.waiters:  # whoever waits there as this guest is somebody else now
+            self.on_change(guest.panel)
 
     def is_on(self, scope: str) -> bool:
         """Whether the guests of the scope are told, and waited for."""

@@ -249,7 +249,7 @@ class GuestConnection(asyncio.Protocol):
             return errors.UNKNOWN_CALLER
         outcome = read_events(wish, guest, may_hold=False)
         if not guest.panel.is_on or not isinstance(outcome, Answer):
-            return errors.INTERNAL
+            return errors.INTERNAL  # it was turned off again meanwhile, or it is another's: the next request tells
         self._note_poll(guest)
         return outcome
 
@@ -267,8 +267,7 @@ class GuestConnection(asyncio.Protocol):
                 answer = await act()
         except Stopping:
             answer = errors.STOPPING
-        except ForewarnError as problem:
-            log.warning("request not committed", problem=problem.message)
+        except ForewarnError:  # the store is away, and the plane has told so
             answer = errors.INTERNAL
         except Exception:
             log.exception("request failed")

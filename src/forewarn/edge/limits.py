@@ -34,7 +34,7 @@ IN_WORDS = MappingProxyType(
         "requests_per_second": "requests a second, and as many at once; then 429. 0: no limit (`--rate-limit`)",
         "header_bytes": "bytes of target and headers; then 431",
         "body_bytes": "bytes of a body; then 413",
-        "connections": "connections of all callers at a time, fewer where the process may open fewer files; then 503",
+        "connections": "connections of all callers at a time, or as many as there are files for; then 503",
         "connections_per_guest": "connections of one guest at a time; then 503",
         "connections_of_strangers": "connections of all callers that are no guests at a time; then 503",
         "request_seconds": "seconds for one request to arrive, then 408; and for a guest to take its answers",

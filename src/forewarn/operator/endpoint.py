@@ -5,13 +5,14 @@ A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose st
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-import structlog
-from starlette.requests import Request
+import sqlalchemy as sa
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -20,16 +21,16 @@ from forewarn.control.plane import ControlPlane
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
-from forewarn.errors import StoreError
+from forewarn.errors import Stopping, StoreError
 from forewarn.operator.refusals import Trouble, refuse
-
-log = structlog.get_logger()
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LARGEST_PAGE = 1000
-LARGEST_BODY = 64 * 1024 * 1024
+LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
+LARGEST_BULKY_BODY = 64 * 1024 * 1024
+_MOST_DIGITS = 18  # of a number that a store can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +67,23 @@ class Call:
         """Let the plane's thread do it."""
         return await self.office.runner.call(act, *args, **kwargs)
 
+    async def in_store(self, read: Callable[[sa.Connection], R]) -> R:
+        """Let a thread of its own read what is kept; where the store is in memory, the plane's."""
+        store = self.office.plane.store
+
+        def act() -> R:
+            with store.reading() as connection:
+                return read(connection)
+
+        return await (asyncio.to_thread(act) if store.reads_apart else self.on_plane(act))
+
     def page(self) -> Page | Refusal:
         """Which part of a list is wanted."""
         text = self.query("limit")
-        if text is None:
-            return Page(LARGEST_PAGE, self.query("after"))
-        if not text.isdecimal() or not 1 <= int(text) <= LARGEST_PAGE:
+        limit = LARGEST_PAGE if text is None else whole_number(text)
+        if limit is None or not 1 <= limit <= LARGEST_PAGE:
             return bad_request(f"limit is {text!r}; it can be 1 to {LARGEST_PAGE}.")
-        return Page(int(text), self.query("after"))
+        return Page(limit, self.query("after"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +92,11 @@ class Page:
 
     limit: int
     after: str | None
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a parameter names; None for what is no number, or larger than any that is given out."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def bad_request(message: str, hint: str = "") -> Refusal:
@@ -110,6 +125,12 @@ class Endpoint:
     query: dict[str, str] = field(default_factory=dict)
     media_type: str = "application/json"  # of the answer
     body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
+    is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
+
+    @property
+    def largest_body(self) -> int:
+        """How many bytes of a body are read."""
+        return LARGEST_BULKY_BODY if self.is_bulky else LARGEST_BODY
 
     @property
     def described_body(self) -> Any:  # noqa: ANN401 - a type
@@ -122,32 +143,48 @@ def route(endpoint: Endpoint, office: Office) -> Route:
 
     async def serve(request: Request) -> Response:
         try:
-            body = await _read_body(request, endpoint.body)
+            body = await _read_body(request, endpoint)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(Call(request, office), body)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
+        except Stopping as problem:
+            return refuse(Trouble.STOPPING, problem.message, problem.hint)
         if isinstance(outcome, Response):
             return outcome
         if isinstance(outcome, Refusal):
             return refuse(outcome.code, outcome.message, outcome.hint)
-        return Response(msgspec.json.encode(outcome), endpoint.status, media_type="application/json")
+        encoded = await _maybe_off_the_loop(endpoint, msgspec.json.encode, outcome)
+        return Response(encoded, endpoint.status, media_type="application/json")
 
     return Route(endpoint.path, serve, methods=[endpoint.method])
 
 
-async def _read_body(request: Request, expected: Any) -> Any:  # noqa: ANN401 - of the endpoint's type
-    raw = b""
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > LARGEST_BODY:
-            return bad_request("The body is too large.", f"At most {LARGEST_BODY} bytes are read.")
-    if not raw.strip():
+async def _maybe_off_the_loop(endpoint: Endpoint, act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Guests are answered on this loop: what may take long is done by a thread of its own."""
+    return await asyncio.to_thread(act, *args, **kwargs) if endpoint.is_bulky else act(*args, **kwargs)
+
+
+async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN401 - of the endpoint's type
+    most = endpoint.largest_body
+    raw = bytearray()
+    try:
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > most:
+                return bad_request("The body is too large.", f"At most {most} bytes are read.")
+    except ClientDisconnect:
+        return bad_request("The body has no end.")  # and nobody is there to be told
+    return await _maybe_off_the_loop(endpoint, _decode, raw, request, endpoint.body)
+
+
+def _decode(raw: bytearray, request: Request, expected: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
+    if not raw or raw.isspace():
         if request.method == "PUT":  # a PUT of nothing would be taken for an empty whole
             return bad_request(f"{request.method} {request.url.path} needs a body.", "See /openapi.json.")
-        raw = b"{}"
+        raw = bytearray(b"{}")
     try:
         return msgspec.json.decode(raw, type=expected)
     except msgspec.ValidationError as problem:
         return bad_request(f"The body cannot be used: {problem}.", "See /openapi.json for what it may hold.")
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         return bad_request(f"The body is not valid JSON: {problem}.")

@@ -6,12 +6,14 @@ it, so a foreign Origin and a Host that is not loopback are turned away.
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
-from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.operator.refusals import Trouble, refuse
+
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][@/?#:\s\\]+)(?::\d{1,5})?")
 
 
 def is_loopback(host: str) -> bool:
@@ -26,8 +28,9 @@ def is_loopback(host: str) -> bool:
 
 
 def host_of(header: str) -> str:
-    """The host in a Host header, without its port."""
-    return urlsplit(f"//{header}").hostname or ""
+    """The host in a Host header, without its port; nothing in one that says more than that."""
+    match = _HOST.fullmatch(header)
+    return match[1] if match else ""
 
 
 class LoopbackOnly:
@@ -50,7 +53,7 @@ class LoopbackOnly:
                 f"The Host {host!r} is not this machine, and nobody has to sign in here.",
                 "Call it as localhost or 127.0.0.1.",
             )
-        elif origin is not None and urlsplit(origin).netloc != host:
+        elif origin is not None and origin not in {f"http://{host}", f"https://{host}"}:
             answer = refuse(
                 Trouble.FOREIGN_ORIGIN, f"A page of {origin} may not use this service.", "Use the command line."
             )

@@ -52,7 +52,7 @@ def bad_payload(why: str) -> Answer:
     return error(400, f"Bad request. {why}")
 
 
-# In the order of judgement, and only the first objection is answered; STOPPING and INTERNAL may come at any moment.
+# In the order of judgement, and only the first objection is answered; the last two may come at any moment.
 OCCASIONS: tuple[tuple[Answer, str], ...] = (
     (LISTENER_FULL, "all callers, or all those that are no guests, have as many connections open as they may"),
     (TOO_MANY_CONNECTIONS, "the guest has as many connections open as it may; the connection ends"),
