@@ -210,3 +210,16 @@ def test_a_set_with_fewer_update_domains_takes_its_vms_into_those_that_are_left(
     )
 
     assert {bench.vm(f"web-{n}").update_domain for n in range(3)} == {0, 1}
+
+
+def test_a_freeze_leaves_a_machine_that_is_down_as_it_was():
+    bench = Bench(WEB)
+    bench.machines.order("web-0", Trouble.FAILS_DOWN)
+    bench.ask(Cause.RESTART, "web-0")
+    bench.advance(minutes=2)
+
+    bench.maintain("host-0")
+    bench.advance(minutes=20)
+
+    assert "freeze" in bench.effects("web-0")
+    assert bench.vm("web-0").state is VmState.DOWN

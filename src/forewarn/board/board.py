@@ -55,6 +55,7 @@ class Board:
         self._by_address: dict[str, Guest] = {}
         self._by_port: dict[int, Guest] = {}
         self._by_interface: dict[str, Guest] = {}
+        self.polled: set[Panel] = set()  # added to by the listener, taken from by the plane
         self.on_change: Callable[[Panel], None] = wake_waiters
         self.on_seats: Callable[[], None] = lambda: None
 
@@ -120,9 +121,9 @@ class Board:
         panel = self.panels.get(scope)
         return panel is not None and panel.is_on
 
-    def polls_since(self, moment: float) -> dict[str, float]:
-        """When each panel that was read after `moment` was last read, both in monotonic seconds."""
-        return {panel.scope: panel.polled_at for panel in list(self.panels.values()) if panel.polled_at > moment}
+    def take_polled(self) -> list[Panel]:
+        """The panels that were read since the last time; how long that takes depends on them alone."""
+        return [self.polled.pop() for _ in range(len(self.polled))]  # others may be added meanwhile
 
     # The listener's side.
 

@@ -22,7 +22,6 @@ class PollLedger:
         self._clock = clock
         self._silence = silence
         self._monotonic = monotonic
-        self._collected_at = 0.0
         self._last: dict[str, timedelta] = {}  # in elapsed time, which no step of the wall clock touches
         self._unwritten: set[str] = set()
         self._urgent: set[str] = set()
@@ -32,7 +31,6 @@ class PollLedger:
         """Take over what was written down; the time in which nobody could be heard does not count."""
         for scope, at in sorted(last.items()):
             self._note(scope, self._clock.elapsed() - max(timedelta(0), heard_until - at))
-        self._collected_at = self._monotonic()
 
     def note(self, scope: str) -> None:
         """A guest of the scope has asked for something that is committed before it is answered."""
@@ -46,11 +44,11 @@ class PollLedger:
     def collect(self) -> None:
         """Take over from the board who has polled since the last time."""
         elapsed, moment = self._clock.elapsed(), self._monotonic()
-        for scope, polled_at in self._board.polls_since(self._collected_at).items():
-            age = timedelta(seconds=max(0.0, moment - polled_at)) if self._clock.runs else timedelta(0)
-            self._note(scope, elapsed - age)
-            self._unwritten.add(scope)
-        self._collected_at = moment
+        for panel in self._board.take_polled():
+            if panel.is_on:
+                age = timedelta(seconds=max(0.0, moment - panel.polled_at)) if self._clock.runs else timedelta(0)
+                self._note(panel.scope, elapsed - age)
+                self._unwritten.add(panel.scope)
 
     # Most polls are written now and then; a few with the next commit, whatever it is.
 

@@ -158,6 +158,6 @@ class Runner:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 break
-            if job is not None:
+            if job is not None and job.future.set_running_or_notify_cancel():
                 job.future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
         self._flush()

@@ -143,7 +143,7 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
     draft.put(replace(attempt, outcome=report.outcome, reason=report.reason, ended_at=draft.now))
     vm = draft.vm(attempt.vm)
     if report.outcome is Outcome.DONE:
-        state = report.state or _STATE_AFTER.get(attempt.action, VmState.RUNNING)
+        state = report.state or _state_after(attempt.action, vm)
         host = report.host or attempt.destination or vm.host
     else:
         state = report.state or vm.state
@@ -156,6 +156,13 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
         scale_set = draft.vm_set(vm.set_name)
         if isinstance(scale_set, ScaleSet):
             draft.put(replace(scale_set, capacity=scale_set.capacity - 1))
+
+
+def _state_after(action: Action, vm: Vm) -> VmState:
+    """What a machine is once the action is done; a pause and a migration leave it as it was."""
+    if action in {Action.FREEZE, Action.MIGRATE}:
+        return vm.state
+    return _STATE_AFTER.get(action, VmState.RUNNING)
 
 
 def _has_failed(draft: Draft, host: str) -> bool:

@@ -54,7 +54,7 @@ def bad_payload(why: str) -> Answer:
 
 # In the order of judgement, and only the first objection is answered; the last two may come at any moment.
 OCCASIONS: tuple[tuple[Answer, str], ...] = (
-    (LISTENER_FULL, "all callers, or all those that are no guests, have as many connections open as they may"),
+    (LISTENER_FULL, "there are as many connections as there may be, in all or of strangers; the connection ends"),
     (TOO_MANY_CONNECTIONS, "the guest has as many connections open as it may; the connection ends"),
     (MALFORMED_REQUEST, "what was sent is not HTTP; the connection ends"),
     (HEADERS_TOO_LARGE, "the target and the headers are too long; the connection ends"),
