@@ -15,7 +15,7 @@ import pytest
 
 from tests.edge.wire import GET, Wire
 from tests.fleets import SMALL
-from tests.running import Reply, RunningService, running
+from tests.running import Reply, RunningService, running, wait_until
 
 
 @pytest.fixture
@@ -63,6 +63,28 @@ def test_what_is_asked_of_a_service_that_stops_is_503(service: RunningService):
     replies = [service.operator("POST", "/v1/vms/solo/restart"), service.operator("GET", "/v1/vms")]
 
     assert [(reply.status, reply.json["error"]["code"]) for reply in replies] == [(503, "Stopping")] * 2
+
+
+def test_what_was_asked_and_given_up_does_not_disturb_the_end(tmp_path: Path):
+    is_busy, may_go_on = threading.Event(), threading.Event()
+    store = f"sqlite:///{tmp_path}/store.db"
+    with running(SMALL, store=store) as service:
+        service.guest("solo").document()
+        service.advance(hours=1)
+        service.guest("solo").document()  # written down at the end
+        runner = service.service.runner
+        runner.submit(lambda: (is_busy.set(), may_go_on.wait(20)))
+        assert is_busy.wait(20)
+        given_up = runner.submit(list)
+        given_up.cancel()
+        stopping = threading.Thread(target=runner.stop)
+        stopping.start()
+        wait_until(lambda: runner._is_stopping, "the end to begin")
+        may_go_on.set()
+        stopping.join(20)
+
+    with running(SMALL, store=store) as service:
+        assert service.get("/v1/scopes/solo")["last_poll"] == "2026-03-02T13:00:00Z"
 
 
 def test_an_event_and_the_history_are_read_while_a_commit_takes_long(tmp_path: Path):

@@ -65,9 +65,10 @@ class Board:
         """Show a scope's guests a document from now on."""
         page = self._make.page(document)
         panel = self.panels.get(scope)
-        changed = panel is None or page is not panel.page
         if panel is None:
-            panel = self.panels[scope] = Panel(scope, page, is_on=is_on)
+            self.panels[scope] = Panel(scope, page, is_on=is_on)
+            return
+        changed = page is not panel.page
         panel.page = page
         panel.is_on = is_on
         if changed:
@@ -113,8 +114,7 @@ class Board:
             _forget(self._by_port, guest.vm.port, guest)
         if guest.vm.interface is not None:
             _forget(self._by_interface, guest.vm.interface, guest)
-        if guest.panel.waiters:  # whoever waits there as this guest is somebody else now
-            self.on_change(guest.panel)
+        self.on_change(guest.panel)  # whoever waits there as this guest is somebody else now
 
     def is_on(self, scope: str) -> bool:
         """Whether the guests of the scope are told, and waited for."""

@@ -117,4 +117,3 @@ def complain(message: str, hint: str = "") -> None:
         click.echo(f"       {line}", err=True)
     if hint:
         click.echo(f"hint:  {hint}", err=True)
-
