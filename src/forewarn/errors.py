@@ -23,6 +23,10 @@ class UsageProblem(ConfigError):
     """A flag that cannot be used as it was given."""
 
 
+class Stopping(ForewarnError):
+    """The service is on its way out; what was asked now was not done."""
+
+
 class StoreError(ForewarnError):
     """The store cannot be opened, read or written."""
 

@@ -22,7 +22,7 @@ from forewarn.core.refusal import Refusal
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SECONDS, SimulatedDriver
 from forewarn.edge.desk import Desk
-from forewarn.edge.limits import Limits
+from forewarn.edge.limits import Limits, connections_that_fit
 from forewarn.edge.listener import GuestListener
 from forewarn.errors import ConfigError, StoreError
 from forewarn.operator.app import make_app
@@ -119,7 +119,7 @@ class Service:
             self.board,
             approve=self._approve,
             first_poll=self._first_poll,
-            limits=Limits(requests_per_second=settings.requests_per_second),
+            limits=Limits(requests_per_second=settings.requests_per_second, connections=connections_that_fit()),
             site=Site(settings.location, settings.subscription, settings.tenant),
             first_call_delay=settings.first_call_delay,
         )

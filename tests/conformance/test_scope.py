@@ -136,14 +136,13 @@ def test_the_first_get_may_be_slow_but_ends_well_and_the_next_is_not():
 
         began = time.monotonic()
         first = solo.call()
-        between = time.monotonic()
-        second = solo.call()
         ended = time.monotonic()
+        service.service.desk.first_call_delay = 3600
+        second = solo.call()
 
     assert (first.status, first.body) == (200, b'{"DocumentIncarnation":1,"Events":[]}')
-    assert 0.3 <= between - began < 5
+    assert ended - began >= 0.3
     assert second.body == first.body
-    assert ended - between < 0.3
 
 
 @pytest.mark.conformance(99)

@@ -9,7 +9,8 @@ from typing import Any
 
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
-from forewarn.control.plane import Accepted, ControlPlane
+from forewarn.control.plane import ControlPlane
+from forewarn.control.requests import Accepted
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm

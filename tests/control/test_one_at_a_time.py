@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forewarn.control.plane import Accepted
+from forewarn.control.requests import Accepted
 from forewarn.core.notice import Rules
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal

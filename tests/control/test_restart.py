@@ -319,3 +319,18 @@ def test_an_event_made_after_a_step_has_the_notice_of_its_kind_by_the_new_time()
     assert bench.event(restart).not_before - bench.clock.now() == bench.rules.least_notice[Kind.REBOOT]
     bench.advance(minutes=15)
     assert bench.phases(restart) == ["Started"]
+
+
+def test_a_step_of_the_clock_that_is_first_seen_when_polls_are_written_does_not_eat_the_notice():
+    bench = Bench(WEB)
+    bench.turn_on("solo")
+    restart = bench.ask(Cause.RESTART, "solo")
+    bench.clock.step(timedelta(hours=1))
+
+    bench.plane.flush()
+    bench.start_plane()
+    bench.advance(minutes=14)
+
+    assert bench.operation(restart).phase is Phase.SCHEDULED
+    bench.advance(minutes=2)
+    assert bench.operation(restart).phase is not Phase.SCHEDULED

@@ -1,36 +1,16 @@
-"""One connection: answers in order, limits on everything, and hanging up where nothing else helps."""
+"""One connection: what is read, what is remembered, and hanging up where nothing else helps."""
 
 from __future__ import annotations
 
+import http.client
 import json
 
 import pytest
 
 from tests.edge.wire import EVENTS, GET, Wire, post
-from tests.fleets import SMALL
-from tests.running import RunningService, free_port, running
+from tests.running import RunningService, running
 
 KILOBYTE = 1024
-
-
-def test_requests_sent_at_once_are_answered_in_order(service: RunningService):
-    with Wire(service) as wire:
-        wire.send(GET + GET.replace(b"2020-07-01", b"nonsense") + GET + GET.replace(b"GET", b"PUT"))
-
-        statuses = [wire.receive()[0] for _ in range(4)]
-
-    assert statuses == [200, 400, 200, 405]
-
-
-def test_a_request_that_waits_for_a_commit_is_answered_before_the_ones_behind_it(service: RunningService):
-    body = json.dumps({"StartRequests": [{"EventId": "F020BA2E-3BC0-4C40-A10B-86575A9EABD5"}]}).encode()
-    with Wire(service) as wire:
-        wire.send(GET + post(body) + GET)
-
-        answers = [wire.receive() for _ in range(3)]
-
-    assert [status for status, _, _ in answers] == [200, 400, 200]
-    assert answers[2][2] == answers[0][2]
 
 
 def test_a_request_in_pieces_is_answered_like_a_whole_one(service: RunningService):
@@ -112,16 +92,6 @@ def test_a_client_that_has_closed_its_side_is_still_answered(service: RunningSer
 
         assert wire.receive()[0] == 200
         assert wire.is_closed()
-
-
-def test_an_offered_upgrade_is_not_taken(service: RunningService):
-    with Wire(service) as wire:
-        wire.send(GET.replace(b"\r\n\r\n", b"\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"))
-        status, headers, _ = wire.receive()
-        wire.send(GET)
-
-        assert (status, "upgrade" in headers) == (200, False)
-        assert wire.receive()[0] == 200
 
 
 def test_a_head_request_gets_no_body(service: RunningService):
@@ -223,8 +193,6 @@ def test_a_header_of_fifteen_kilobytes_and_a_body_of_sixty_are_read(service: Run
 
 
 def test_an_unknown_caller_gets_404_whatever_it_asks(service: RunningService):
-    import http.client  # noqa: PLC0415 - only here
-
     connection = http.client.HTTPConnection("127.0.0.1", service.metadata_port, source_address=("127.200.0.1", 0))
     for target in (EVENTS, "/metadata/instance?api-version=2021-02-01", "/", "/metadata/versions"):
         connection.request("GET", target, headers={"Metadata": "true"})
@@ -256,47 +224,3 @@ def test_a_vm_that_is_added_is_known_on_a_connection_it_had_before():
         wire.send(GET.replace(b"/metadata/scheduledevents", b"/metadata/instance/compute/name"))
 
         assert wire.receive()[2] == b'"new"'
-
-
-def test_a_port_of_its_own_names_the_guest_whatever_its_address():
-    from tests.running import call  # noqa: PLC0415 - only here
-
-    one, other = free_port(), free_port()
-    fleet = {"vms": [{"name": "one", "port": one}, {"name": "other", "port": other}]}
-    with running(fleet) as service:
-        target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
-        names = [call("127.0.0.1", port, "GET", target, None, {"Metadata": "true"}).body for port in (one, other)]
-        nobody = call("127.0.0.1", service.metadata_port, "GET", target, None, {"Metadata": "true"}).status
-
-    assert names == [b"one", b"other"]
-    assert nobody == 404
-
-
-def test_a_port_that_enters_and_leaves_the_fleet_is_opened_and_closed():
-    from tests.running import call, wait_until  # noqa: PLC0415 - only here
-
-    port = free_port()
-
-    def is_heard() -> bool:
-        try:
-            return call("127.0.0.1", port, "GET", EVENTS, None, {"Metadata": "true"}).status == 200
-        except ConnectionRefusedError:
-            return False
-
-    with running({"vms": [{"name": "one"}]}) as service:
-        assert not is_heard()
-        service.operator("PUT", "/v1/fleet", {"vms": [{"name": "one", "port": port}]})
-        wait_until(is_heard, "the port to be opened")
-        service.operator("PUT", "/v1/fleet", {"vms": [{"name": "one"}]})
-        wait_until(lambda: not is_heard(), "the port to be closed")
-
-
-def test_a_loopback_caller_may_be_given_a_name():
-    from tests.running import call  # noqa: PLC0415 - only here
-
-    with running(SMALL, guest="web-0") as service:
-        target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
-        here = call("127.0.0.1", service.metadata_port, "GET", target, None, {"Metadata": "true"})
-        of_its_own = service.guest("web-1").call(path=target)
-
-    assert (here.body, of_its_own.body) == (b"web-0", b"web-1")

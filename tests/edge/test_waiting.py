@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from forewarn.wire.imds.request import Request, judge
@@ -111,7 +113,7 @@ def test_a_held_request_is_answered_when_the_service_stops():
     wire.__exit__()
 
 
-def test_a_thousand_waiting_requests_are_all_woken(service: RunningService):
+def test_six_hundred_waiting_requests_are_all_woken(service: RunningService):
     names = ["web-0", "web-1", "web-2"]
     wires = [Wire(service, names[number % 3]) for number in range(600)]
     wires[0].send(GET)
@@ -127,6 +129,34 @@ def test_a_thousand_waiting_requests_are_all_woken(service: RunningService):
         wire.__exit__()
 
     assert len(bodies) == 1
+
+
+def test_a_held_request_is_answered_to_whoever_calls_from_there_by_then(service: RunningService, held: Wire):
+    service.post("/v1/vms/web-1/restart")
+    tag = held.receive()[1]["etag"]
+    held.send(waiting(tag, 60))
+    panel = service.service.board.panels["web"]
+    wait_until(lambda: len(panel.waiters) == 1, "the request to be held")
+    fleet = json.loads(json.dumps(SMALL))
+    fleet["vms"][0] = {"name": "heir", "host": "host-0", "addresses": fleet["vms"][0]["addresses"]}
+
+    applied = service.operator("PUT", "/v1/fleet", fleet)
+    status, _, body = held.receive()
+
+    assert applied.status == 200
+    assert (status, json.loads(body)["Events"]) == (200, [])
+    assert service.get("/v1/scopes/heir")["is_on"] is True
+
+
+def test_a_held_request_goes_on_waiting_when_another_guest_of_its_scope_goes(service: RunningService, held: Wire):
+    service.post("/v1/vms/web-2/delete")
+    service.advance(seconds=30)
+    is_gone = service.operator("GET", "/v1/vms/web-2").status == 404
+    is_quiet = held.is_silent()
+    service.post("/v1/vms/web-1/restart")
+
+    assert (is_gone, is_quiet) == (True, True)
+    assert held.receive()[0] == 200
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import socket
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Self
 
 from tests.running import RunningService
@@ -14,8 +18,8 @@ GET = f"GET {EVENTS} HTTP/1.1\r\nHost: x\r\nMetadata: true\r\n\r\n".encode()
 class Wire:
     """A connection from a guest's address."""
 
-    def __init__(self, service: RunningService, guest: str = "solo") -> None:
-        address = service.service.plane.world.vms[guest].addresses[0]
+    def __init__(self, service: RunningService, guest: str = "solo", address: str | None = None) -> None:
+        address = address or service.service.plane.world.vms[guest].addresses[0]
         self._socket = socket.create_connection(
             ("127.0.0.1", service.metadata_port), timeout=10, source_address=(address, 0)
         )
@@ -33,6 +37,11 @@ class Wire:
     def half_close(self) -> None:
         """Say that nothing more will be sent."""
         self._socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """Be gone without a word."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
 
     def receive(self) -> tuple[int, dict[str, str], bytes]:
         """One whole answer."""
@@ -81,3 +90,20 @@ def post(body: bytes, *headers: str, length: bool = True) -> bytes:
     if length:
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+@contextmanager
+def stalled(service: RunningService) -> Iterator[None]:
+    """The loop of the service does nothing inside; the kernel goes on taking connections for it."""
+    has_stopped, may_go_on = threading.Event(), threading.Event()
+
+    def stall() -> None:
+        has_stopped.set()
+        may_go_on.wait(20)
+
+    service._loop.call_soon_threadsafe(stall)
+    assert has_stopped.wait(20)
+    try:
+        yield
+    finally:
+        may_go_on.set()

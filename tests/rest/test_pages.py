@@ -1,10 +1,7 @@
-"""Health, metrics, the clock, the stream and the OpenAPI page."""
+"""Health, metrics, the clock and the OpenAPI page."""
 
 from __future__ import annotations
 
-import json
-import socket
-import threading
 from typing import Any
 
 import pytest
@@ -134,78 +131,6 @@ def test_the_virtual_instant_survives_a_restart(tmp_path):
 
     with running(SMALL, store=store) as service:
         assert service.get("/v1/clock")["now"] == "2026-03-02T15:00:00Z"
-
-
-# The stream.
-
-
-class Listener:
-    """Reads the stream on a thread of its own."""
-
-    def __init__(self, service: RunningService, headers: str = "") -> None:
-        self._socket = socket.create_connection(("127.0.0.1", service.service.operator[1]), timeout=20)
-        self._socket.sendall(f"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n".encode())
-        self._file = self._socket.makefile("rb")
-        while self._file.readline() != b": listening\n":
-            pass
-        self.names: list[str] = []
-        self.objects: list[Any] = []
-        self.is_over = threading.Event()
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self) -> None:
-        for line in self._file:
-            if line.startswith(b"event: "):
-                self.names.append(line[7:].decode().strip())
-            elif line.startswith(b"data: "):
-                self.objects.append(json.loads(line[6:]))
-        self.is_over.set()
-
-    def close(self) -> None:
-        if not self.is_over.is_set():
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
-        self._file.close()
-        self._socket.close()
-
-
-def test_the_stream_tells_everything_that_changes(service: RunningService):
-    listener = Listener(service)
-    service.guest("solo").document()
-    event = service.post("/v1/vms/solo/restart")["event"]["id"]
-    service.guest("solo").approve(event)
-    service.advance(seconds=70)
-    wait_until(lambda: "event.completed" in listener.names, "the end to be told")
-    listener.close()
-
-    told = [name for name in listener.names if name.startswith("event.")]
-    assert told == ["event.scheduled", "event.scheduled", "event.started", "event.completed"]
-    about = [
-        each for name, each in zip(listener.names, listener.objects, strict=True) if name.startswith("event.")
-    ]
-    assert {each["id"] for each in about} == {event}
-    assert about[1]["approved_by"] == "solo"
-    assert "scope.changed" in listener.names
-    assert "operation.completed" in listener.names
-
-
-def test_the_stream_ends_when_the_service_stops():
-    with running(SMALL) as service:
-        listener = Listener(service)
-
-    assert listener.is_over.wait(5)
-    listener.close()
-
-
-def test_twenty_listeners_hear_the_same(service: RunningService):
-    listeners = [Listener(service) for _ in range(20)]
-    service.post("/v1/hosts/host-0/maintain", {"kind": "Freeze"})
-    wait_until(lambda: all(len(each.names) >= 5 for each in listeners), "all to hear")
-    for listener in listeners:
-        listener.close()
-
-    assert len({tuple(listener.names) for listener in listeners}) == 1
 
 
 @pytest.mark.parametrize("path", ["/", "/healthz", "/openapi.json", "/v1/clock"])

@@ -10,7 +10,7 @@ import pytest
 
 from forewarn.operator.sign_in.checking import ANYBODY, NOBODY
 from tests.fleets import SMALL
-from tests.rest.test_pages import Listener
+from tests.rest.test_stream import Listener
 from tests.running import RunningService, call, running, wait_until
 from tests.sign_in.people import Book, as_, bearer, first_admin, new_address
 

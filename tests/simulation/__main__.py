@@ -7,7 +7,8 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.many import HARD_THINGS, Outcome, run_seeds
+from tests.simulation.counting import HARD_THINGS
+from tests.simulation.many import Outcome, run_seeds
 from tests.simulation.planted import PLANTED
 
 

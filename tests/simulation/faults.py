@@ -1,4 +1,4 @@
-"""Things going wrong, by the roll of a die: crashes, lost replies, failing drivers."""
+"""Things going wrong, by the roll of a die: crashes, lost replies, a store that refuses, failing drivers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class Dice:
 
     random: random.Random
     crash: float = 0.0
+    refusal: float = 0.0
     lost_commit: float = 0.0
     lost_begin: float = 0.0
     failed_begin: float = 0.0
@@ -44,14 +45,24 @@ class Dice:
         if self.roll(self.crash, f"crash {where}"):
             raise Crash(where)
 
+    def be_unkind(self, temper: random.Random) -> None:
+        """From now on things go wrong, some of them and each more or less often."""
+        self.crash = temper.choice((0.0, 0.002, 0.01))
+        self.refusal = temper.choice((0.0, 0.01))
+        self.lost_commit = temper.choice((0.0, 0.005))
+        self.lost_begin = temper.choice((0.0, 0.05))
+        self.failed_begin = temper.choice((0.0, 0.1))
+        self.failed_check = temper.choice((0.0, 0.05))
+        self.undecidable = temper.choice((0.0, 0.01))
+
     def be_kind(self) -> None:
         """From now on nothing goes wrong by itself."""
-        self.crash = self.lost_commit = self.lost_begin = 0.0
-        self.failed_begin = self.failed_check = self.undecidable = 0.0
+        self.crash = self.refusal = self.lost_commit = 0.0
+        self.lost_begin = self.failed_begin = self.failed_check = self.undecidable = 0.0
 
 
 class FaultyStore:
-    """The real store, with a process around it that may die at either side of a commit."""
+    """The real store, refusing now and then, and a process around it that may die at either side of a commit."""
 
     def __init__(self, store: SqlStore, dice: Dice) -> None:
         self._store = store
@@ -59,9 +70,13 @@ class FaultyStore:
 
     @contextmanager
     def transaction(self) -> Iterator[Transaction]:
+        if self._dice.roll(self._dice.refusal, "store refused to begin"):
+            raise StoreUnavailable("the store does not answer")
         with self._store.transaction() as transaction:
             yield transaction
             self._dice.maybe_crash("before commit")
+            if self._dice.roll(self._dice.refusal, "store refused a commit"):
+                raise StoreUnavailable("the store went away before the commit; nothing is kept")
         self._dice.maybe_crash("after commit")
         if self._dice.roll(self._dice.lost_commit, "lost reply of a commit"):
             raise StoreUnavailable("the connection broke after the commit")
@@ -89,6 +104,12 @@ class FaultyDriver:
             raise ConnectionError("the reply did not arrive")
 
     def check(self, attempt: Attempt) -> Progress:
+        self._dice.maybe_crash("before the driver was asked")
+        progress = self._check(attempt)
+        self._dice.maybe_crash("after the driver was asked")
+        return progress
+
+    def _check(self, attempt: Attempt) -> Progress:
         if self._dice.roll(self._dice.failed_check, "driver could not be asked"):
             raise ConnectionError("the call did not arrive")
         if attempt.key in self._undecidable or self._dice.roll(self._dice.undecidable, "undecidable attempt"):

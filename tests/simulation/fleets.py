@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 from forewarn.core.fleet import Vm
@@ -25,7 +26,7 @@ def random_fleet(dice: random.Random) -> FleetSpec:
     names = [host.name for host in hosts]
     is_spread = dice.random() < 0.7
     web = AvailabilitySetSpec(
-        "web", update_domains=dice.randint(2, 5), spread=is_spread, auto_approve=_policy(dice)
+        "web", update_domains=dice.choice([2, 2, 3, 5]), spread=is_spread, auto_approve=_policy(dice)
     )
     vms: list[VmSpec] = []
     address = iter(range(1, 250))
@@ -34,7 +35,7 @@ def random_fleet(dice: random.Random) -> FleetSpec:
         vms.append(VmSpec(name, host=host, addresses=[f"10.0.0.{next(address)}"], **more))  # type: ignore[arg-type]
 
     web_hosts = dice.sample(names, k=min(len(names), 3))
-    for n in range(dice.randint(2, 5)):
+    for n in range(dice.randint(2, 6)):
         domain = n % web.update_domains
         if is_spread:  # one update domain to a host, so as many domains as hosts are used
             domain %= len(web_hosts)
@@ -54,7 +55,7 @@ def random_fleet(dice: random.Random) -> FleetSpec:
         )
     for n in range(dice.randint(0, 2)):
         vm(f"FrontEnd_IN_{n}", dice.choice(names), cloud_service="legacy")
-    capacity = dice.randint(1, 4)
+    capacity = dice.choice([1, 2, 3, 4, 7])
     pool = ScaleSetSpec(
         "pool",
         capacity=capacity,
@@ -81,3 +82,25 @@ def policy_of(fleet: FleetSpec, vm: Vm) -> list[AutoApproval]:
 
 def _profile(dice: random.Random) -> timedelta | None:
     return timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.4 else None
+
+
+def with_other_groups(spec: FleetSpec, dice: random.Random) -> FleetSpec:
+    """The fleet with the scale set cut into other placement groups: its VMs belong to other scopes then."""
+    (pool,) = spec.scale_sets
+    sizes = [size for size in (1, 2, 3, 100) if size != pool.placement_group_size]
+    return replace(spec, scale_sets=[replace(pool, placement_group_size=dice.choice(sizes))])
+
+
+def with_another_domain(spec: FleetSpec, dice: random.Random) -> FleetSpec:
+    """The fleet with the availability set's VMs of one host in another update domain."""
+    (web,) = spec.availability_sets
+    host = dice.choice([vm.host for vm in spec.vms if vm.availability_set])
+    domain = dice.randrange(web.update_domains)
+    vms = [replace(vm, update_domain=domain) if vm.availability_set and vm.host == host else vm for vm in spec.vms]
+    return replace(spec, vms=vms)
+
+
+def with_vm_on(spec: FleetSpec, vm: str, host: str) -> FleetSpec:
+    """The fleet with one VM on another host."""
+    vms = [replace(each, host=host) if each.name == vm else each for each in spec.vms]
+    return replace(spec, vms=vms)

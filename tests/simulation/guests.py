@@ -10,6 +10,8 @@ from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from forewarn.board.board import Panel
+
 if TYPE_CHECKING:
     from tests.simulation.lobby import Lobby
 
@@ -50,7 +52,7 @@ class SimulatedGuest:
     version: str
     dice: random.Random
     planned: set[str] = field(default_factory=set)
-    is_waiting: bool = False
+    waits_at: Panel | None = None
 
     @classmethod
     def born(cls, name: str, dice: random.Random) -> SimulatedGuest:

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forewarn.board.board import Guest
+from forewarn.board.board import Guest, Panel
+from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal
 from forewarn.edge.counter import APPROVED, FirstPoll, read_events, serve
 from forewarn.wire.http import Answer
@@ -57,13 +58,15 @@ class Lobby:
             return False
         guest.read(answer.body, self._simulation.clock.now(), self)
         seated = self._simulation.board.guests.get(guest.name)
-        if guest.manner is not Manner.ONCE and seated is not None and not guest.is_waiting:
-            guest.is_waiting = True
-            seated.panel.waiters[lambda: self._woken(guest)] = None
+        if guest.manner is not Manner.ONCE and seated is not None and seated.panel is not guest.waits_at:
+            guest.waits_at = panel = seated.panel
+            panel.waiters[lambda: self._woken(guest, panel)] = None
         return True
 
-    def _woken(self, guest: SimulatedGuest) -> None:
-        guest.is_waiting = False
+    def _woken(self, guest: SimulatedGuest, panel: Panel) -> None:
+        if guest.waits_at is not panel:  # it belongs to another scope by now
+            return
+        guest.waits_at = None
         self._simulation.after(timedelta(milliseconds=20), lambda: self._read_document(guest))
 
     def _ask(self, guest: SimulatedGuest, request: Request) -> Answer | None:
@@ -94,12 +97,12 @@ class Lobby:
             return refusal
         if isinstance(refusal, Refusal):
             return errors.UNKNOWN_CALLER
-        generation = self._simulation.world.scopes[seated.panel.scope].generation
-        self._simulation.answered_polls[seated.panel.scope, generation] = self._simulation.clock.elapsed()
+        self._simulation.promises.polled(seated.panel.scope)
         return None
 
     def _serve_document(self, wish: ReadEvents, seated: Guest) -> Answer | None:
         seated.polled_at = seated.panel.polled_at = self._simulation.moment()
+        self._simulation.board.polled.add(seated.panel)
         answer = read_events(wish, seated, may_hold=False)
         document = seated.panel.page.document
         tag = (document.generation, document.incarnation, wish.version.name)
@@ -110,6 +113,8 @@ class Lobby:
         return answer
 
     def _approve(self, guest: SimulatedGuest, wish: ApproveEvents) -> Answer | None:
+        outside = self._simulation.outside
+        matters = [event for event in wish.event_ids if outside.phase_of_event(event) is Phase.SCHEDULED]
         for event in wish.event_ids:
             self._simulation.witness.may_have_approved(event, guest.name)
         refusal = self._simulation.request(lambda plane: plane.approve_as_guest(guest.name, wish.event_ids))
@@ -122,9 +127,9 @@ class Lobby:
         if self._dice.random() < 0.05:
             self._simulation.counts["lost reply to a guest"] += 1
             return None
-        for event in wish.event_ids:
-            self._simulation.answered_approvals.append((event, guest.name))
-            self._simulation.approved.add(event)
+        for event in matters:
+            self._simulation.promises.approved(event, guest.name)
+        self._simulation.approved.update(wish.event_ids)
         return APPROVED
 
     def approve(self, guest: SimulatedGuest, event: str, not_before: datetime) -> None:
@@ -133,11 +138,11 @@ class Lobby:
         left = not_before - self._simulation.clock.now()
         answer = self._ask(guest, Request("POST", guest.target, (("metadata", "true"),), body))
         if answer is None:
-            self._simulation.after(timedelta(seconds=5), lambda: self.approve(guest, event, not_before))
+            self._simulation.after(timedelta(seconds=20), lambda: self.approve(guest, event, not_before))
         elif answer is APPROVED:
             if timedelta(0) < left <= timedelta(seconds=1):
                 self._simulation.counts["approval in the last second"] += 1
-            self._simulation.operator.look_for_gates(event)
+            self._simulation.counting.look_for_gates(event)
             if guest.manner is Manner.DOUBLE:
                 self._simulation.counts["approved twice"] += 1
 

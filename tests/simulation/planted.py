@@ -15,21 +15,27 @@ from forewarn.board.pages import Page
 from forewarn.control import plane as plane_module
 from forewarn.control.hands import Hands
 from forewarn.control.plane import ControlPlane
+from forewarn.control.polls import PollLedger
+from forewarn.core import decide as decide_module
+from forewarn.core import draft as draft_module
 from forewarn.core import holds, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.operation import Outcome
 from forewarn.core.phase import Phase
-from forewarn.drivers.base import Running
+from forewarn.core.requests import lateness, notices
+from forewarn.core.scope import Scope
+from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
 
 
 @dataclass(frozen=True)
 class Planted:
-    """A bug with a name, the law that it breaks, and the places that it mutates."""
+    """A bug with a name, the law that it breaks, what its checker then says, and the places that it mutates."""
 
     name: str
     law: int
+    complaint: str
     mutations: Callable[[], list[object]]
 
     @contextmanager
@@ -56,12 +62,28 @@ def _promises_too_little() -> list[object]:
     return [patch.object(steps, "notice_ends", lambda now, notice: real(now, notice * 0.9))]
 
 
+def _promises_anew_too_little() -> list[object]:
+    real = lateness.notice_ends
+    return [patch.object(lateness, "notice_ends", lambda now, notice: real(now, notice * 0.5))]
+
+
 def _acts_before_it_says_so() -> list[object]:
     real = steps.start
 
     def start(draft, operation, rules):
         real(draft, operation, rules)
         draft.put(replace(draft.operation(operation.id), begin_at=draft.now))
+
+    return [patch.object(steps, "start", start)]
+
+
+def _never_says_so() -> list[object]:
+    real = steps.start
+
+    def start(draft, operation, rules):
+        real(draft, operation, rules)
+        for event in draft.world.events_of(operation.id):
+            draft.put(event)
 
     return [patch.object(steps, "start", start)]
 
@@ -91,6 +113,15 @@ def _names_two_domains_in_one_event() -> list[object]:
     return [patch.object(steps, "by_event", by_event)]
 
 
+def _believes_what_was_left_down_to_be_up() -> list[object]:
+    real = steps.conclude
+    return [
+        patch.object(
+            steps, "conclude", lambda draft, attempt, report: real(draft, attempt, replace(report, state=None))
+        )
+    ]
+
+
 def _forgets_to_count_the_end() -> list[object]:
     real = Draft._shows
 
@@ -98,6 +129,39 @@ def _forgets_to_count_the_end() -> list[object]:
         return event.phase.is_open and real(draft, event)
 
     return [patch.object(Draft, "_shows", shows)]
+
+
+def _overlooks_resources() -> list[object]:
+    real = draft_module.visible
+
+    def visible(event):
+        return real(replace(event, resources=()))
+
+    return [patch.object(draft_module, "visible", visible)]
+
+
+def _lets_the_count_run_over() -> list[object]:
+    real = Draft._count_incarnations
+
+    def count(draft):
+        real(draft)
+        for scope in [entity for entity in draft._put.values() if isinstance(entity, Scope)]:
+            if scope.is_on and scope.incarnation == 8:
+                draft.put(replace(scope, incarnation=1))
+
+    return [patch.object(Draft, "_count_incarnations", count)]
+
+
+def _counts_anew_at_every_approval() -> list[object]:
+    real = notices.turn_on
+
+    def turn_on(draft, scope, by, rules):
+        if (found := draft.scope(scope)).is_on:
+            draft.put(replace(found, incarnation=1, generation=draft.number))
+        else:
+            real(draft, scope, by, rules)
+
+    return [patch.object(notices, "turn_on", turn_on)]
 
 
 def _retries_under_the_same_event() -> list[object]:
@@ -113,6 +177,26 @@ def _retries_under_the_same_event() -> list[object]:
             real(draft, operation, attempts)
 
     return [patch.object(steps, "finish", finish)]
+
+
+def _shows_a_gone_event_again() -> list[object]:
+    real = plane_module.document_of
+    known: dict[str, Event] = {}
+    gone: dict[str, Event] = {}
+
+    def document_of(world, scope):
+        document = real(world, scope)
+        there = {event.id: event for event in document.events}
+        has_more = bool(there.keys() - known.keys())
+        gone.update(
+            {event.scope: event for event in known.values() if event.scope == scope and event.id not in there}
+        )
+        known.update(there)
+        if has_more and scope in gone:
+            return replace(document, events=(*document.events, gone[scope]))
+        return document
+
+    return [patch.object(plane_module, "document_of", document_of)]
 
 
 def _answers_each_guest_differently() -> list[object]:
@@ -144,6 +228,36 @@ def _answers_before_it_commits() -> list[object]:
     return [patch.object(ControlPlane, "approve_as_guest", approve_as_guest)]
 
 
+def _says_yes_and_forgets(request: str) -> Callable[[], list[object]]:
+    def forget() -> list[object]:
+        return [patch.object(ControlPlane, request, lambda *_: None)]
+
+    return forget
+
+
+def _says_cancelled_and_forgets() -> list[object]:
+    real = ControlPlane.cancel
+
+    def cancel(plane, operation, actor):
+        found = plane.world.operations.get(operation)
+        if found is not None and found.phase is Phase.SCHEDULED:
+            return None
+        return real(plane, operation, actor)
+
+    return [patch.object(ControlPlane, "cancel", cancel)]
+
+
+def _takes_what_never_began_for_done() -> list[object]:
+    real = Hands._look
+
+    def look(hands, attempt, now):
+        if isinstance(hands._check(attempt), NotBegun):
+            return decide_module.Report(*attempt.key, Outcome.DONE)
+        return real(hands, attempt, now)
+
+    return [patch.object(Hands, "_look", look)]
+
+
 def _never_looks_at_a_held_operation_again() -> list[object]:
     def concerned(world, entities):
         return {getattr(entity, "operation", None) or getattr(entity, "id", "") for entity in entities} & set(
@@ -162,42 +276,83 @@ def _waits_for_ever_for_an_outcome() -> list[object]:
     return [patch.object(Hands, "_look", look)]
 
 
+def _comes_back_to_a_silent_scope_for_ever() -> list[object]:
+    real = PollLedger.take_silent
+
+    def take_silent(ledger):
+        silent = real(ledger)
+        ledger.ask_again(silent)
+        return silent
+
+    return [
+        patch.object(PollLedger, "take_silent", take_silent),
+        patch.object(PollLedger, "forget", lambda *_: None),
+    ]
+
+
+def _lets_what_runs_silently_wait_an_hour() -> list[object]:
+    real_holds, real_look, hour = decide_module.holds, plane_module.next_look, timedelta(hours=1)
+
+    def held(world, operation, now, underway=None):
+        if operation.kind is None and now - operation.created_at < hour:
+            yield "an hour"
+        yield from real_holds(world, operation, now, underway)
+
+    def next_look(world, operation, now):
+        if operation.kind is None and operation.phase is Phase.SCHEDULED:
+            return max(now + timedelta(seconds=1), operation.created_at + hour)
+        return real_look(world, operation, now)
+
+    return [patch.object(decide_module, "holds", held), patch.object(plane_module, "next_look", next_look)]
+
+
 def _waits_for_a_hanging_driver() -> list[object]:
-    real = Hands.reports
+    real_reports, real_decide = Hands.reports, plane_module.decide
+
+    def is_stuck(world, now):
+        under_way = (attempt for attempt in world.attempts.values() if attempt.outcome is None)
+        return any(timedelta(minutes=5) < now - each.recorded_at and now < each.deadline_at for each in under_way)
 
     def reports(hands, world, now):
-        for attempt in world.attempts.values():
-            progress = hands._check(attempt) if attempt.outcome is None else None
-            if isinstance(progress, Running) and progress.again_at == attempt.deadline_at:
-                hands._looks.set(attempt.key, min(attempt.deadline_at, now + timedelta(minutes=5)))
-                return {} if now < attempt.deadline_at else real(hands, world, now)
-        return real(hands, world, now)
-
-    real_decide = plane_module.decide
+        if not is_stuck(world, now):
+            return real_reports(hands, world, now)
+        for key in hands._looks.take(now):
+            hands._looks.set(key, now + timedelta(minutes=1))
+        return {}
 
     def decide(world, due, now, reports):
-        stuck = any(
-            attempt.outcome is None and now - attempt.recorded_at > timedelta(minutes=5)
-            for attempt in world.attempts.values()
-        )
-        return [] if stuck and not reports else real_decide(world, due, now, reports)
+        return [] if is_stuck(world, now) else real_decide(world, due, now, reports)
 
     return [patch.object(Hands, "reports", reports), patch.object(plane_module, "decide", decide)]
 
 
 PLANTED = (
-    Planted("starts a minute early", 1, _starts_a_minute_early),
-    Planted("lets a clock step eat the notice", 1, _forgets_elapsed_time),
-    Planted("promises a tenth too little", 2, _promises_too_little),
-    Planted("acts in the moment it says Started", 3, _acts_before_it_says_so),
-    Planted("begins again after a crash without asking", 4, _begins_again_after_a_crash),
-    Planted("overlooks other update domains", 5, _overlooks_update_domains),
-    Planted("names two update domains in one event", 5, _names_two_domains_in_one_event),
-    Planted("forgets to count the end of an event", 6, _forgets_to_count_the_end),
-    Planted("retries under the same event", 7, _retries_under_the_same_event),
-    Planted("answers each guest differently", 8, _answers_each_guest_differently),
-    Planted("answers before it commits", 9, _answers_before_it_commits),
-    Planted("waits for ever for an outcome", 10, _waits_for_ever_for_an_outcome),
-    Planted("never looks at a held operation again", 11, _never_looks_at_a_held_operation_again),
-    Planted("waits for a hanging driver", 11, _waits_for_a_hanging_driver),
+    Planted("starts a minute early", 1, "before its NotBefore", _starts_a_minute_early),
+    Planted("lets a clock step eat the notice", 1, "was promised", _forgets_elapsed_time),
+    Planted("promises a tenth too little", 2, "of notice", _promises_too_little),
+    Planted("promises anew half of what it should", 2, "of notice", _promises_anew_too_little),
+    Planted("acts in the moment it says Started", 3, "between Started and", _acts_before_it_says_so),
+    Planted("acts without ever saying Started", 3, "before it was told", _never_says_so),
+    Planted("begins again after a crash without asking", 4, "twice", _begins_again_after_a_crash),
+    Planted("overlooks other update domains", 5, "was down", _overlooks_update_domains),
+    Planted("names two update domains in one event", 5, "names VMs of", _names_two_domains_in_one_event),
+    Planted("believes up what an action left down", 5, "was down", _believes_what_was_left_down_to_be_up),
+    Planted("forgets to count the end of an event", 6, "the document changed", _forgets_to_count_the_end),
+    Planted("overlooks that resources have changed", 6, "the document changed", _overlooks_resources),
+    Planted("lets the count run over", 6, "downward", _lets_the_count_run_over),
+    Planted("counts anew at every approval", 6, "while it is on", _counts_anew_at_every_approval),
+    Planted("retries under the same event", 7, "from Started to Scheduled", _retries_under_the_same_event),
+    Planted("shows a gone event again", 7, "is back", _shows_a_gone_event_again),
+    Planted("answers each guest differently", 8, "two answers", _answers_each_guest_differently),
+    Planted("answers before it commits", 9, "is lost", _answers_before_it_commits),
+    Planted("says yes to a first poll and forgets it", 9, "the scope is off", _says_yes_and_forgets("first_poll")),
+    Planted("says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets("approve")),
+    Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets("recover")),
+    Planted("says cancelled and forgets it", 9, "cancelled and is not", _says_cancelled_and_forgets),
+    Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),
+    Planted("waits for ever for an outcome", 10, "still open", _waits_for_ever_for_an_outcome),
+    Planted("comes back to a silent scope for ever", 10, "no time passed", _comes_back_to_a_silent_scope_for_ever),
+    Planted("never looks at a held operation again", 11, "has not", _never_looks_at_a_held_operation_again),
+    Planted("waits for a hanging driver", 11, "has not", _waits_for_a_hanging_driver),
+    Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
 )

@@ -9,30 +9,33 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from forewarn.board.board import Board, Panel, wake_waiters
+from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import Rules
-from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
-from forewarn.core.scope import Scope
-from forewarn.core.world import Changes, World
+from forewarn.core.world import World
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
 from forewarn.errors import StoreUnavailable
 from forewarn.store.sql import SqlStore
+from tests.simulation.counting import Counting
+from tests.simulation.day import Day
 from tests.simulation.faults import Crash, Dice, FaultyDriver, FaultyStore
+from tests.simulation.felt import MachinesAsFelt
 from tests.simulation.fleets import random_fleet
 from tests.simulation.laws import LAWS
 from tests.simulation.lobby import Lobby
+from tests.simulation.outside import Outside
+from tests.simulation.promises import Promises
 from tests.simulation.requests import Operator
-from tests.simulation.witness import Effect, KnownVms, Witness
+from tests.simulation.watched_board import WatchedBoard
+from tests.simulation.witness import Effect, KnownVms, Shown, Sighting, Witness
 
 DAY = timedelta(days=1)
 _START = datetime(2026, 3, 1, 0, 0, 0, tzinfo=UTC)
 _RETRY = timedelta(seconds=1)
 _FLUSH = timedelta(minutes=20)
-_NOTICE_OF_STEP = timedelta(seconds=5)
 _BOUND = timedelta(hours=4)  # after the last notice has run out
 
 
@@ -43,9 +46,14 @@ class Simulation:
         self.seed = seed
         self.counts: Counter[str] = Counter()
         self.clock = VirtualClock(_START)
-        self.witness = Witness(KnownVms(lambda: self.world.vms))
-        self.dice = Dice(self._die("faults"), counts=self.counts)
+        self._rules = _random_rules(self._die("rules"))
         self.store = SqlStore("sqlite://")
+        self.outside = Outside(self.store)
+        self.promises = Promises(self.outside, self.clock.elapsed, self._rules.silence)
+        self.witness = Witness(KnownVms(lambda: self.world.vms))
+        self.felt = MachinesAsFelt(self.clock.now)
+        self.counting = Counting(self)
+        self.dice = Dice(self._die("faults"), counts=self.counts)
         self.machines = Machines.open()
         self._driver = FaultyDriver(SimulatedDriver(self.machines, self.clock), self.dice, self._see_effects)
         self._ids = self._die("ids")
@@ -55,19 +63,16 @@ class Simulation:
         self._moments = 0
         self._effects_seen = 0
         self.plane: ControlPlane | None = None
-        self.up_since = timedelta(0)
+        self.undisturbed_since = timedelta(0)
+        self._not_before_retry = timedelta(0)
         self.acted: set[tuple[str, str]] = set()
-        self._on: set[str] = set()
-        self.answered_approvals: list[tuple[str, str]] = []
         self.approved: set[str] = set()
-        self.answered_operations: list[str] = []
-        self.answered_polls: dict[tuple[str, int], timedelta] = {}
-        self.lobby = Lobby(self, self._die("guests"))
+        self.witness.on_sighting.append(self._saw_event)
         self.checkers = [law(self) for law in LAWS]
-        dice = self._die("rules")
-        self._rules = Rules(user_operation_limit=dice.choice([2, 10, 100]), resets_incarnation=dice.random() < 0.3)
         self.fleet = random_fleet(self._die("fleet"))
-        self.operator = Operator(self, self._die("operator"))
+        self.lobby = Lobby(self, self._die("guests"))
+        self.operator = Operator(self)
+        self.day = Day(self, self._die("operator"))
 
     def close(self) -> None:
         """Let go of the store and the machines."""
@@ -83,8 +88,8 @@ class Simulation:
         """The whole of it; raises `LawBroken`."""
         self._start_plane()
         self.operator.apply_fleet()
-        self._let_things_go_wrong()
-        self.operator.plan_the_day(DAY)
+        self.dice.be_unkind(self._die("temper"))
+        self.day.plan(DAY)
         self._flush_now_and_then()
         self._go_on_until(DAY)
         self._be_kind()
@@ -93,20 +98,9 @@ class Simulation:
             checker.at_end()
         return self.counts
 
-    def _let_things_go_wrong(self) -> None:
-        dice = self._die("temper")
-        for name, chances in (
-            ("crash", (0.0, 0.002, 0.01)),
-            ("lost_commit", (0.0, 0.005)),
-            ("lost_begin", (0.0, 0.05)),
-            ("failed_begin", (0.0, 0.1)),
-            ("failed_check", (0.0, 0.05)),
-            ("undecidable", (0.0, 0.01)),
-        ):
-            setattr(self.dice, name, dice.choice(chances))
-
     def _be_kind(self) -> None:
-        """The faults stop; machines that were left down are started by their owners."""
+        """The faults stop, and nobody asks for anything more."""
+        self.day.end()
         self.dice.be_kind()
         self.machines.forget_orders()
         if self.plane is None:
@@ -139,6 +133,8 @@ class Simulation:
                 heapq.heappop(self._queue)[2]()
             else:
                 self.tick()
+                for checker in self.checkers:
+                    checker.after_wake()
 
     def _next_plane_wake(self) -> timedelta | None:
         if self.plane is None:
@@ -148,8 +144,6 @@ class Simulation:
             return None
         return max(self.clock.elapsed() + (wake - self.clock.now()), self.clock.elapsed(), self._not_before_retry)
 
-    _not_before_retry = timedelta(0)
-
     def after(self, delay: timedelta, act: Callable[[], None]) -> None:
         """Let somebody do something later."""
         self._turn += 1
@@ -158,8 +152,10 @@ class Simulation:
     # The process.
 
     def _start_plane(self) -> None:
-        board = Board()
-        board.on_change = self._saw_panel
+        """A process takes over the store, unless one has."""
+        if self.plane is not None:
+            return
+        board = WatchedBoard(self._saw_document)
         plane = ControlPlane(
             store=FaultyStore(self.store, self.dice),  # type: ignore[arg-type]
             driver=self._driver,
@@ -169,8 +165,8 @@ class Simulation:
             new_id=self._new_id,
             monotonic=self.moment,
         )
-        plane.observers.append(self._count)
-        self.board = board
+        plane.observers.append(self.counting.saw_commit)
+        self.board: Board = board
         self._last_world = plane.world
         try:
             plane.open()
@@ -181,8 +177,8 @@ class Simulation:
             self.after(_RETRY, self._start_plane)
             return
         self.plane = plane
-        self.up_since = self.clock.elapsed()
-        for scope in [scope for scope in self.witness.documents if scope not in board.panels]:
+        self.undisturbed_since = self.clock.elapsed()
+        for scope in [scope for scope in self.witness.shown if scope not in board.panels]:
             self.witness.lose_document(scope, self.clock.now())
         self.lobby.meet_guests()
         for checker in self.checkers:
@@ -205,9 +201,21 @@ class Simulation:
             for checker in self.checkers:
                 checker.after_tick()
 
-    def _flush_now_and_then(self) -> None:
+    def crash(self, when: str) -> None:
+        """The process dies without a word, now."""
         if self.plane is not None:
-            self._call(self.plane.flush)
+            self.counts[f"crash {when}"] += 1
+            self._die_now()
+
+    def flush(self) -> bool:
+        """Polls and clocks are written down, as the runner does now and then; whether they were."""
+        return self.plane is not None and self._call(self.plane.flush) is None
+
+    def _flush_now_and_then(self) -> None:
+        """A good moment, too, to see whether something waits that should not."""
+        if self.flush():
+            for checker in self.checkers:
+                checker.now_and_then()
         self.after(_FLUSH, self._flush_now_and_then)
 
     def _call(self, act: Callable[[], object]) -> object:
@@ -218,7 +226,8 @@ class Simulation:
             self._die_now()
             return crash
         except StoreUnavailable as problem:
-            self._not_before_retry = self.clock.elapsed() + _RETRY
+            self.undisturbed_since = self.clock.elapsed()
+            self._not_before_retry = self.undisturbed_since + _RETRY
             return problem
         return outcome
 
@@ -251,43 +260,31 @@ class Simulation:
 
     # Seeing.
 
-    def _saw_panel(self, panel: Panel) -> None:
-        if panel.scope in self.board.panels:
-            self.witness.see_document(panel.scope, panel.page.document, self.clock.now(), self.clock.elapsed())
+    def _saw_document(self, scope: str, shown: Shown | None) -> None:
+        if shown is not None:
+            self.witness.see_document(scope, shown, self.clock.now(), self.clock.elapsed())
         else:
-            self.witness.lose_document(panel.scope, self.clock.now())
-        wake_waiters(panel)
+            self.witness.lose_document(scope, self.clock.now())
+
+    def _saw_event(self, sighting: Sighting, what: str) -> None:
+        """An event that is born Started says that a host has failed."""
+        if what == "first" and sighting.first_phase is Phase.STARTED:
+            for vm in sighting.event.resources:
+                self.felt.strike(vm, self.witness.asked[sighting.event.operation].host or "its host")
 
     def _see_effects(self) -> None:
         for effect in self.machines.ledger(self._effects_seen):
             self._effects_seen += 1
             self.acted.add((effect.operation, effect.vm))
+            self.felt.feel(effect)
+            self.counting.felt(effect)
             self.witness.feel(
-                Effect(effect.operation, effect.vm, effect.action, effect.began_at, self.clock.elapsed())
+                Effect(effect.operation, effect.vm, effect.action, self.clock.elapsed(), effect.trouble)
             )
 
-    def _count(self, changes: Changes) -> None:
-        """Count what only a commit shows."""
-        for entity in changes.entities:
-            match entity:
-                case Scope(is_on=False, was_on_before=True, is_gone=False) if entity.id in self._on:
-                    self.counts["scope off after silence"] += 1
-                    self._on.discard(entity.id)
-                case Scope(is_on=True) if entity.id not in self._on:
-                    self._on.add(entity.id)
-                    if entity.incarnation > 1:
-                        self.counts["scope on with events before"] += 1
-                case Attempt(outcome=Outcome.FAILED) if "no outcome" in entity.reason:
-                    self.counts["action without an outcome"] += 1
-                case Operation(phase=Phase.STARTED, kind=None):
-                    self.counts["ran at once and silently"] += 1
-                case _:
-                    pass
-
     def is_on(self, scope: str) -> bool:
-        """Whether the scope is on, as the board has it."""
-        panel = self.board.panels.get(scope)
-        return panel is not None and panel.is_on
+        """Whether the scope is on, as far as it was seen."""
+        return scope in self.witness.shown and self.witness.shown[scope].is_on
 
     def was_approved(self, event: str) -> bool:
         """Whether an approval of the event was answered with success."""
@@ -297,16 +294,13 @@ class Simulation:
         """The VMs that the operation is done with."""
         return {attempt.vm for attempt in self.world.attempts_of(operation) if attempt.outcome is not None}
 
-    def under_way(self, vm: str) -> list[tuple[str, str]]:
-        """The operations whose action the machine is feeling now."""
-        now = self.clock.now()
-        return [
-            (operation.id, effect.action)
-            for operation in self.world.operations_on_vm(vm)
-            if (effect := self.machines.effect_of(operation.id, vm)) is not None
-            and (effect.ends_at is None or effect.ends_at > now)
-            and vm not in self.concluded(operation.id)
-        ]
+
+def _random_rules(dice: random.Random) -> Rules:
+    return Rules(
+        user_operation_limit=dice.choice([2, 10, 100]),
+        resets_incarnation=dice.random() < 0.3,
+        silence=timedelta(hours=dice.choice([2, 2, 24])),
+    )
 
 
 _ORIGIN = _START - datetime(1970, 1, 1, tzinfo=UTC)

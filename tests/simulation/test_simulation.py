@@ -6,8 +6,9 @@ from collections import Counter
 
 import pytest
 
+from tests.simulation.counting import HARD_THINGS
 from tests.simulation.laws import LAWS
-from tests.simulation.many import HARD_THINGS, run_seed, run_seeds
+from tests.simulation.many import run_seed, run_seeds
 from tests.simulation.planted import PLANTED
 
 SEEDS = range(200)
@@ -43,6 +44,7 @@ def test_a_planted_bug_is_caught_by_the_checker_of_its_law(planted):
 
     assert problem is not None, f"{planted.name} was not caught in {len(PLANTED_SEEDS)} seeds"
     assert problem.startswith(f"law {planted.law}:"), problem
+    assert planted.complaint in problem
 
 
 def test_every_law_has_a_planted_bug():

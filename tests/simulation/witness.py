@@ -14,10 +14,20 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause
+from forewarn.drivers.machines import Trouble
 
 
 class LawBroken(BaseException):
     """A law was broken; the message names it. Nothing that guards against failing drivers may swallow it."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a scope's guests can read: the document, its Events as written in each version, whether they count."""
+
+    document: Document
+    events_written: tuple[bytes, ...]
+    is_on: bool
 
 
 @dataclass
@@ -42,7 +52,7 @@ class Asked:
     vms: tuple[str, ...]
     scopes_on: dict[str, bool]
     had_profile: bool
-    notice: timedelta | None = None
+    host: str | None = None  # of a request about a whole host
 
 
 @dataclass
@@ -52,8 +62,8 @@ class Effect:
     operation: str
     vm: str
     action: str
-    at: datetime
     elapsed: timedelta
+    trouble: Trouble | None
 
 
 class KnownVms:
@@ -64,10 +74,14 @@ class KnownVms:
         self._past: dict[str, Vm] = {}
 
     def __getitem__(self, name: str) -> Vm:
-        found = self._present().get(name)
-        if found is not None:
-            self._past[name] = found
-        return self._past[name]
+        return self._present().get(name) or self._past[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._present()
+
+    def remember(self, vm: Vm) -> None:
+        """It is there now, and may be gone later."""
+        self._past[vm.name] = vm
 
     def values(self) -> list[Vm]:
         """The VMs there are now."""
@@ -79,39 +93,43 @@ class Witness:
     """Everything seen so far."""
 
     vms: KnownVms
-    documents: dict[str, Document] = field(default_factory=dict)
+    shown: dict[str, Shown] = field(default_factory=dict)
     sightings: dict[str, Sighting] = field(default_factory=dict)
     by_operation: dict[str, list[str]] = field(default_factory=dict)
     asked: dict[str, Asked] = field(default_factory=dict)
     approvals: dict[str, set[str]] = field(default_factory=dict)  # event to who may have approved it
     effects: list[Effect] = field(default_factory=list)
-    on_document: list[Callable[[str, Document | None, Document], None]] = field(default_factory=list)
+    on_document: list[Callable[[str, Shown | None, Shown], None]] = field(default_factory=list)
     on_sighting: list[Callable[[Sighting, str], None]] = field(default_factory=list)
     on_effect: list[Callable[[Effect], None]] = field(default_factory=list)
 
-    def see_document(self, scope: str, document: Document, now: datetime, elapsed: timedelta) -> None:
+    def see_document(self, scope: str, after: Shown, now: datetime, elapsed: timedelta) -> None:
         """A scope's guests can read this from now on."""
-        before = self.documents.get(scope)
-        if before is not None and before == document:
-            return
+        before = self.shown.get(scope)
         for judge in self.on_document:
-            judge(scope, before, document)
-        self.documents[scope] = document
-        shown = {event.id: event for event in document.events}
-        for event in document.events:
+            judge(scope, before, after)
+        self.shown[scope] = after
+        there = {event.id for event in after.document.events}
+        for event in after.document.events:
             self._see_event(event, now, elapsed)
-        for event in before.events if before else ():
-            if event.id not in shown:
-                sighting = self.sightings[event.id]
-                sighting.gone_at = now
-                self._tell(sighting, "gone")
+        for event in before.document.events if before else ():
+            if event.id not in there:
+                self._lose_event(event, now)
 
     def lose_document(self, scope: str, now: datetime) -> None:
         """The scope is gone, and what it was told with it."""
-        before = self.documents.pop(scope, None)
-        for event in before.events if before else ():
-            self.sightings[event.id].gone_at = now
-            self._tell(self.sightings[event.id], "gone")
+        before = self.shown.pop(scope, None)
+        for event in before.document.events if before else ():
+            self._lose_event(event, now)
+
+    def _lose_event(self, event: Event, now: datetime) -> None:
+        sighting = self.sightings[event.id]
+        sighting.gone_at = now
+        self._tell(sighting, "gone")
+
+    def events_shown(self, scope: str) -> tuple[Event, ...]:
+        """What the scope's guests can read now, or could before the process died."""
+        return self.shown[scope].document.events if scope in self.shown else ()
 
     def _see_event(self, event: Event, now: datetime, elapsed: timedelta) -> None:
         sighting = self.sightings.get(event.id)
@@ -123,8 +141,11 @@ class Witness:
             self._tell(sighting, "first")
             return
         was, sighting.event = sighting.event, event
-        if was.not_before != event.not_before:  # promised anew
+        if len(event.resources) < len(was.resources):
+            self._tell(sighting, "thinned out")
+        if was.not_before != event.not_before:
             sighting.first_at, sighting.first_elapsed = now, elapsed
+            self._tell(sighting, "promised anew")
         if was.phase is Phase.SCHEDULED and event.phase is Phase.STARTED:
             sighting.started_at, sighting.started_elapsed = now, elapsed
             self._tell(sighting, "started")

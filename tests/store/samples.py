@@ -63,7 +63,6 @@ VM = Vm(
     set_name="pool",
     instance=0,
     placement_group=1,
-    is_role_instance=True,
     update_domain=4,
     fault_domain=2,
     zone="1",

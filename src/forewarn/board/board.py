@@ -7,10 +7,10 @@ in single assignments. Wake-ups are handed to the listener's own thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from ipaddress import ip_address
 from typing import TypeVar
 
 from forewarn.board.pages import Page, PageMaker
+from forewarn.core.addresses import canonical
 from forewarn.core.document import Document
 from forewarn.core.fleet import Vm
 
@@ -55,6 +55,7 @@ class Board:
         self._by_address: dict[str, Guest] = {}
         self._by_port: dict[int, Guest] = {}
         self._by_interface: dict[str, Guest] = {}
+        self.polled: set[Panel] = set()  # added to by the listener, taken from by the plane
         self.on_change: Callable[[Panel], None] = wake_waiters
         self.on_seats: Callable[[], None] = lambda: None
 
@@ -64,9 +65,10 @@ class Board:
         """Show a scope's guests a document from now on."""
         page = self._make.page(document)
         panel = self.panels.get(scope)
-        changed = panel is None or page is not panel.page
         if panel is None:
-            panel = self.panels[scope] = Panel(scope, page, is_on=is_on)
+            self.panels[scope] = Panel(scope, page, is_on=is_on)
+            return
+        changed = page is not panel.page
         panel.page = page
         panel.is_on = is_on
         if changed:
@@ -112,10 +114,16 @@ class Board:
             _forget(self._by_port, guest.vm.port, guest)
         if guest.vm.interface is not None:
             _forget(self._by_interface, guest.vm.interface, guest)
+        self.on_change(guest.panel)  # whoever waits there as this guest is somebody else now
 
-    def polls_since(self, moment: float) -> dict[str, float]:
-        """When each panel that was read after `moment` was last read, both in monotonic seconds."""
-        return {panel.scope: panel.polled_at for panel in list(self.panels.values()) if panel.polled_at > moment}
+    def is_on(self, scope: str) -> bool:
+        """Whether the guests of the scope are told, and waited for."""
+        panel = self.panels.get(scope)
+        return panel is not None and panel.is_on
+
+    def take_polled(self) -> list[Panel]:
+        """The panels that were read since the last time; how long that takes depends on them alone."""
+        return [self.polled.pop() for _ in range(len(self.polled))]  # others may be added meanwhile
 
     # The listener's side.
 
@@ -160,10 +168,3 @@ def _needs_listener(vm: Vm) -> bool:
 
 def _ways_in(vm: Vm) -> tuple[object, ...]:
     return vm.addresses, vm.port, vm.interface, vm.scope
-
-
-def canonical(address: str) -> str:
-    """An address as it is compared: an IPv4 one inside IPv6 is itself."""
-    parsed = ip_address(address.partition("%")[0])
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return str(mapped or parsed)

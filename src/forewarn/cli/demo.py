@@ -14,7 +14,7 @@ import click
 
 from forewarn.cli.client import DEFAULT_URL
 from forewarn.config import Settings, show_address
-from forewarn.control.plane import Accepted
+from forewarn.control.requests import Accepted
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal

@@ -8,7 +8,6 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
 
 import click
 
@@ -118,6 +117,3 @@ def complain(message: str, hint: str = "") -> None:
         click.echo(f"       {line}", err=True)
     if hint:
         click.echo(f"hint:  {hint}", err=True)
-
-
-Json = Any

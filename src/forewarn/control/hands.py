@@ -14,6 +14,7 @@ import structlog
 from forewarn.control.wakes import Wakes
 from forewarn.core.decide import Report
 from forewarn.core.operation import Attempt, Outcome
+from forewarn.core.terms import Action, VmState
 from forewarn.core.world import World
 from forewarn.drivers.base import Driver, Ended, NotBegun, Progress, Running, Undecidable
 
@@ -21,6 +22,12 @@ log = structlog.get_logger()
 
 Key = tuple[str, str]
 _MOMENT = timedelta(seconds=1)
+_SWITCHES = frozenset({Action.STOP, Action.DEALLOCATE, Action.START, Action.DELETE})
+
+
+def _feared(attempt: Attempt) -> VmState | None:
+    """What a machine is taken for when nobody knows: down, unless its owner was only switching it."""
+    return None if attempt.action in _SWITCHES else VmState.DOWN
 
 
 class Hands:
@@ -68,10 +75,12 @@ class Hands:
             case Ended(outcome, reason, state, host):
                 return Report(*attempt.key, outcome, reason, state, host)
             case Undecidable(why):
-                return Report(*attempt.key, Outcome.FAILED, why)
+                return Report(*attempt.key, Outcome.FAILED, why, _feared(attempt))
             case NotBegun() | Running() if now >= attempt.deadline_at:
                 limit = attempt.deadline_at - attempt.recorded_at
-                return Report(*attempt.key, Outcome.FAILED, f"no outcome after {limit.total_seconds():.0f} s")
+                why = f"no outcome after {limit.total_seconds():.0f} s"
+                state = None if isinstance(progress, NotBegun) else _feared(attempt)
+                return Report(*attempt.key, Outcome.FAILED, why, state)
             case NotBegun():
                 self._begin(attempt)
                 self._looks.set(attempt.key, now + _MOMENT)

@@ -10,58 +10,44 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import structlog
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock
+from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
+from forewarn.control.requests import Requests, Write
 from forewarn.control.wakes import Wakes
 from forewarn.core.carry_out import carry_out
-from forewarn.core.decide import Intent, decide, next_look
+from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
 from forewarn.core.document import document_of
 from forewarn.core.draft import Draft
-from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
-from forewarn.core.fleet_check import Problem
-from forewarn.core.fleet_plan import plan_fleet
-from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.neighbours import concerned
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
-from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests import clocks, hosts, lateness, notices, vms
+from forewarn.core.refusal import Refusal
+from forewarn.core.requests import clocks, lateness, notices
 from forewarn.core.requests.machines import Workshop
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
-from forewarn.core.terms import Cause
 from forewarn.core.world import Changes, Entity, World
 from forewarn.drivers.base import Driver
-from forewarn.store.sql import ClockMark, SqlStore, Transaction
+from forewarn.errors import ForewarnError
+from forewarn.store.sql import SqlStore, Transaction
 
 log = structlog.get_logger()
 
 PLANE = "forewarn"  # the actor of what nobody asked for by name
-_STEP_WORTH_NOTICING = timedelta(seconds=1)
 _MOST_ROUNDS = 1000  # of one tick; what is left comes in the next
 _MOST_INTENTS = 500  # of one commit
+_AFTER_A_BUG = timedelta(minutes=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
-    """A request was committed: this operation, with these events."""
-
-    operation: Operation
-    events: tuple[Event, ...]
-
-
-Write = Callable[[Draft], Refusal | None]
-
-
-class ControlPlane:
+class ControlPlane(Requests):
     """Takes requests, ticks, and keeps world, store and board the same."""
 
     def __init__(
@@ -83,6 +69,7 @@ class ControlPlane:
         self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
+        self.bugs = 0  # operations that could not be gone on with; see the log
         self._new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver)
@@ -90,8 +77,7 @@ class ControlPlane:
         self._due: set[str] = set()
         self._unshown: list[Entity] = []  # in the world, not yet on the board
         self._shown = 0  # the last commit that was shown
-        self._seen_now = clock.now()
-        self._seen_elapsed = clock.elapsed()
+        self._watch = ClockWatch(clock)
 
     def open(self) -> None:
         """Take over what the store holds and go on where it was left."""
@@ -106,115 +92,7 @@ class ControlPlane:
         self.polls.restore(on, mark.now if mark else self.clock.now())
         self._synchronise()
 
-    # Requests.
-
-    def ask_for_vm(self, cause: Cause, vm: str, actor: str) -> Accepted | Refusal:
-        """A user's operation on one VM."""
-        operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: vms.ask_for_vm(draft, cause, vm, operation, self.rules))
-
-    def evict(self, vm: str, actor: str) -> Accepted | Refusal:
-        """Take a Spot VM's capacity back."""
-        operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: vms.evict(draft, vm, operation, self.rules))
-
-    def maintain(self, host: str, asked: hosts.Maintenance, actor: str) -> Accepted | Refusal:
-        """Planned work on a host."""
-        operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: hosts.maintain(draft, host, asked, operation, self.rules))
-
-    def degrade(self, host: str, notice: timedelta | None, actor: str) -> Accepted | Refusal:
-        """A host is expected to fail."""
-        operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: hosts.degrade(draft, host, notice, operation, self.rules))
-
-    def fail(self, host: str, actor: str) -> Accepted | Refusal:
-        """A host has failed."""
-        operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: hosts.fail(draft, host, operation, self.rules))
-
-    def recover(self, host: str, actor: str) -> Refusal | None:
-        """A host is well again."""
-        return self.change(actor, lambda draft: hosts.recover(draft, host))
-
-    def cancel(self, operation: str, actor: str) -> Refusal | None:
-        """Call off an operation that has not started."""
-
-        def write(draft: Draft) -> Refusal | None:
-            found = self.world.operations.get(operation)
-            if found is None:
-                return Refusal(Code.ILLEGAL_STEP, f"Operation {operation} is not open; it cannot be cancelled.")
-            return notices.call_off(draft, found, self.rules)
-
-        return self.change(actor, write)
-
-    def approve(self, event: str, actor: str) -> Refusal | None:
-        """An operator's approval of one event."""
-
-        def write(draft: Draft) -> Refusal | None:
-            found = self.world.events.get(event)
-            if found is None or not found.phase.is_open:
-                return Refusal(Code.ILLEGAL_STEP, f"Event {event} is not open; it cannot be approved.")
-            notices.approve_events(draft, [found], actor)
-            return None
-
-        return self.change(actor, write)
-
-    def approve_as_guest(self, vm: str, events: Iterable[str]) -> Refusal | None:
-        """A guest's approval of events in its scope: all of them or none."""
-
-        def write(draft: Draft) -> Refusal | None:
-            guest = self.world.vms.get(vm)
-            if guest is None:
-                return Refusal(Code.NOT_FOUND, f"There is no VM {vm}.")
-            found = [self.world.events.get(event) for event in events]
-            known = [event for event in found if event and event.phase.is_open and event.scope == guest.scope]
-            if len(known) != len(found):
-                return Refusal(Code.NOT_FOUND, "An EventId is not that of an open event of this virtual machine")
-            notices.turn_on(draft, guest.scope, vm, self.rules)
-            notices.approve_events(draft, known, vm)
-            self.polls.note(guest.scope)
-            return None
-
-        return self.change(vm, write)
-
-    def first_poll(self, vm: str) -> Refusal | None:
-        """A guest of a scope that is off has asked: committed before it is answered."""
-
-        def write(draft: Draft) -> Refusal | None:
-            guest = self.world.vms.get(vm)
-            if guest is None:
-                return Refusal(Code.NOT_FOUND, f"There is no VM {vm}.")
-            notices.turn_on(draft, guest.scope, vm, self.rules)
-            self.polls.note(guest.scope)
-            return None
-
-        return self.change(vm, write)
-
-    def apply_fleet(self, spec: FleetSpec, actor: str) -> list[str] | list[Problem]:
-        """Make the fleet what the description says: the differences, or the problems and no change."""
-        outcome: list[str] | list[Problem] = []
-
-        def write(draft: Draft) -> Refusal | None:
-            nonlocal outcome
-            plan = plan_fleet(self.world, spec, self._new_id())
-            outcome = plan.problems or plan.differences
-            if plan.problems:
-                return Refusal(Code.NOT_ALLOWED, "The fleet cannot be applied.")
-            if plan.differences:
-                plan.write(draft)
-            return None
-
-        self.change(actor, write)
-        return outcome
-
     # Commits.
-
-    def _ask(self, operation: str, actor: str, write: Write) -> Accepted | Refusal:
-        refusal = self.change(actor, write)
-        if refusal is not None:
-            return refusal
-        return Accepted(self.world.operations[operation], tuple(self.world.events_of(operation)))
 
     def change(self, actor: str, write: Write) -> Refusal | None:
         """Let a rule write a draft, and commit it; a refusal changes nothing."""
@@ -239,12 +117,11 @@ class ControlPlane:
     def _keep(self, transaction: Transaction, draft: Draft) -> Changes:
         settle(draft, self.rules)
         changes = draft.seal()
-        transaction.write(changes, self._mark(), self._shown)
+        transaction.write(changes, self._watch.mark(), self._shown)
         transaction.keep_polls(self.polls.urgent())
+        scopes = [entity for entity in changes.entities if isinstance(entity, Scope)]
+        transaction.forget_polls(scope.id for scope in scopes if scope.is_gone or not scope.is_on)
         return changes
-
-    def _mark(self) -> ClockMark:
-        return ClockMark(self.clock.epoch, self.clock.elapsed(), self.clock.now())
 
     def _is_current(self, transaction: Transaction) -> bool:
         return transaction.number == self.world.number and not self._unshown
@@ -259,7 +136,7 @@ class ControlPlane:
                 news = tuple(transaction.news(self.world.number))
                 self.world.apply(Changes(transaction.number, news))
                 self._unshown.extend(news)
-            self._remember_clock(transaction.mark())
+            self._watch.remember(transaction.mark())
             draft = Draft(self.world, self.clock.now(), PLANE)
             self._write_step(draft)
             lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.rules)
@@ -268,7 +145,7 @@ class ControlPlane:
             self.polls.urgent_is_written()
             self.world.apply(changes)
             self._unshown.extend(changes.entities)
-        self._see_clock()
+        self._watch.see()
         unshown, self._unshown = self._unshown, []
         self._show(unshown)
         self._hands.pick_up(self.world.attempts.values(), self.clock.now())
@@ -283,7 +160,9 @@ class ControlPlane:
         """The board, the next tick and the observers learn of what was committed, in this order."""
         scopes = {entity.id: entity for entity in entities if isinstance(entity, Scope)}
         for scope in scopes.values():
-            if not scope.is_on or scope.is_gone:
+            if scope.is_on and not scope.is_gone:
+                self.polls.begin(scope.id)
+            else:
                 self.polls.forget(scope.id)
             if scope.is_gone:
                 self.board.remove(scope.id)
@@ -297,27 +176,48 @@ class ControlPlane:
                 self.ended[entity.phase] += 1
         changes = Changes(self.world.number, tuple(entities))
         for observe in self.observers:
-            observe(changes)
+            try:
+                observe(changes)
+            except Exception:  # what was committed stays committed, whatever an onlooker makes of it
+                log.exception("an observer failed")
 
     # Time.
 
     def tick(self) -> None:
         """Do all that is due now."""
-        now = self.clock.now()
         self._allow_for_step()
         self._turn_off_the_silent()
+        now = self.clock.now()
         for _ in range(_MOST_ROUNDS):
             reports = self._hands.reports(self.world, now)
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
                 return
-            intents = decide(self.world, due, now, reports)
+            intents = self._decide(due, now, reports)
             if not intents:
                 self._plan_looks(due, now)
                 continue
             self._due |= due  # until there is nothing more to say of it, whatever goes wrong
             if not self._act(intents, now):
                 self._synchronise()
+
+    def _decide(self, due: set[str], now: datetime, reports: Reports) -> list[Intent]:
+        """What to do about them; a bug in one of them is not the others' trouble."""
+        try:
+            return decide(self.world, due, now, reports)
+        except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
+            if len(due) == 1:
+                self._postpone(due, now, problem)
+                return []
+            return [intent for each in sorted(due) for intent in self._decide({each}, now, reports)]
+
+    def _postpone(self, operations: Iterable[str], now: datetime, problem: Exception) -> None:
+        """Look at them again later: what went wrong with them is a bug, and is told as one."""
+        self.bugs += 1
+        for operation in operations:
+            log.error("operation could not be gone on with", operation=operation, exc_info=problem)
+            self._due.discard(operation)
+            self._looks.set(operation, now + _AFTER_A_BUG)
 
     def _plan_looks(self, operations: Iterable[str], now: datetime) -> None:
         for operation in operations:
@@ -329,50 +229,58 @@ class ControlPlane:
         return due.union(self._looks.take(now))
 
     def _act(self, intents: list[Intent], now: datetime) -> bool:
-        """Commit what was decided, show it, and only then touch machines; False: decided on an older state."""
-        for start in range(0, len(intents), _MOST_INTENTS):
+        """Carry out what was decided, in bounded commits; False: it was decided on an older state."""
+        return all(
+            self._carry_out(intents[start : start + _MOST_INTENTS], now)
+            for start in range(0, len(intents), _MOST_INTENTS)
+        )
+
+    def _carry_out(self, intents: list[Intent], now: datetime) -> bool:
+        """Commit, show, and only then touch machines."""
+        try:
             with self.store.transaction() as transaction:
                 if not self._is_current(transaction):
                     return False
                 draft = Draft(self.world, now, PLANE)
-                to_begin = carry_out(draft, intents[start : start + _MOST_INTENTS], self.rules)
+                to_begin = carry_out(draft, intents, self.rules)
                 changes = self._keep(transaction, draft)
-            self._publish(changes)
-            self._hands.begin(to_begin, now)
+        except ForewarnError:
+            raise
+        except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
+            return self._carry_out_apart(intents, now, problem)
+        self._publish(changes)
+        self._hands.begin(to_begin, now)
         return True
+
+    def _carry_out_apart(self, intents: list[Intent], now: datetime, problem: Exception) -> bool:
+        """Nothing was kept, for the sake of one of the operations: each by itself, and that one later."""
+        apart: dict[str, list[Intent]] = {}
+        for intent in intents:
+            apart.setdefault(operation_of(intent), []).append(intent)
+        if len(apart) == 1:
+            self._postpone(apart, now, problem)
+            return True
+        return all(self._carry_out(each, now) for each in apart.values())
 
     # The wall clock may be stepped; what was promised was promised in elapsed time too.
 
-    def _remember_clock(self, mark: ClockMark | None) -> None:
-        """Compare with what the clocks showed at the last commit, which an earlier process may have made."""
-        if mark is not None and mark.epoch == self.clock.epoch:
-            self._seen_now, self._seen_elapsed = mark.now, mark.elapsed
-
-    def _see_clock(self) -> None:
-        self._seen_now, self._seen_elapsed = self.clock.now(), self.clock.elapsed()
-
-    def _step(self) -> timedelta:
-        """By how much the wall clock was stepped since it was last looked at."""
-        passed = self.clock.elapsed() - self._seen_elapsed
-        step = (self.clock.now() - self._seen_now) - passed
-        return step if abs(step) >= _STEP_WORTH_NOTICING else timedelta(0)
-
     def _write_step(self, draft: Draft) -> None:
-        if step := self._step():
+        if step := self._watch.step():
             log.warning("clock stepped", step_s=step.total_seconds())
             clocks.allow_for_step(draft, step)
             self.polls.all_is_urgent()
 
     def _allow_for_step(self) -> None:
         """Notice a step before anything else is written, and keep the promises all the same."""
-        if self._step():
+        if self._watch.step():
             self._commit(PLANE, self._write_step)
             self._due.update(self.world.operations)
-        self._see_clock()
+        self._watch.see()
 
     def _turn_off_the_silent(self) -> None:
         self.polls.collect()
-        silent = [scope for scope in self.polls.silent() if scope in self.world.scopes]
+        known = self.world.scopes
+        silent = [scope for scope in self.polls.take_silent() if scope in known and known[scope].is_on]
         if not silent:
             return
 
@@ -380,16 +288,21 @@ class ControlPlane:
             for scope in silent:
                 notices.turn_off(draft, scope, self.rules.silence)
 
-        self.change(PLANE, write)
+        try:
+            self.change(PLANE, write)
+        except BaseException:
+            self.polls.ask_again(silent)
+            raise
 
     def flush(self) -> None:
-        """Write down who has polled and what the clocks show."""
+        """Write down who has polled and what the clocks show; a step of theirs is dealt with first."""
+        self._allow_for_step()
         self.polls.collect()
         unwritten = self.polls.take_unwritten()
         try:
             with self.store.transaction() as transaction:
                 transaction.keep_polls(unwritten)
-                transaction.keep_mark(self._mark(), self._shown)
+                transaction.keep_mark(self._watch.mark(), self._shown)
         except BaseException:
             self.polls.put_back(unwritten)
             raise

@@ -6,7 +6,7 @@ answered. Silence is counted in elapsed time, and only while the guests could ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from forewarn.board.board import Board
@@ -22,7 +22,6 @@ class PollLedger:
         self._clock = clock
         self._silence = silence
         self._monotonic = monotonic
-        self._collected_at = 0.0
         self._last: dict[str, timedelta] = {}  # in elapsed time, which no step of the wall clock touches
         self._unwritten: set[str] = set()
         self._urgent: set[str] = set()
@@ -32,7 +31,6 @@ class PollLedger:
         """Take over what was written down; the time in which nobody could be heard does not count."""
         for scope, at in sorted(last.items()):
             self._note(scope, self._clock.elapsed() - max(timedelta(0), heard_until - at))
-        self._collected_at = self._monotonic()
 
     def note(self, scope: str) -> None:
         """A guest of the scope has asked for something that is committed before it is answered."""
@@ -46,11 +44,11 @@ class PollLedger:
     def collect(self) -> None:
         """Take over from the board who has polled since the last time."""
         elapsed, moment = self._clock.elapsed(), self._monotonic()
-        for scope, polled_at in self._board.polls_since(self._collected_at).items():
-            age = timedelta(seconds=max(0.0, moment - polled_at)) if self._clock.runs else timedelta(0)
-            self._note(scope, elapsed - age)
-            self._unwritten.add(scope)
-        self._collected_at = moment
+        for panel in self._board.take_polled():
+            if panel.is_on:
+                age = timedelta(seconds=max(0.0, moment - panel.polled_at)) if self._clock.runs else timedelta(0)
+                self._note(panel.scope, elapsed - age)
+                self._unwritten.add(panel.scope)
 
     # Most polls are written now and then; a few with the next commit, whatever it is.
 
@@ -71,6 +69,18 @@ class PollLedger:
         """What has to be written with the next commit."""
         return self._at(self._urgent)
 
+    def drop_urgent(self) -> None:
+        """That commit was not kept, or nobody knows: a scope that it did not turn on is not on."""
+        for scope in [scope for scope in self._urgent if not self._board.is_on(scope)]:
+            self._urgent.discard(scope)
+            self.forget(scope)
+
+    def begin(self, scope: str) -> None:
+        """The scope is on, whoever turned it on: its silence counts from now, unless a poll is known."""
+        if scope not in self._last:
+            self._note(scope, self._clock.elapsed())
+            self._unwritten.add(scope)
+
     def urgent_is_written(self) -> None:
         """That commit was kept."""
         self._urgent.clear()
@@ -79,13 +89,14 @@ class PollLedger:
         found = {scope: self.last(scope) for scope in sorted(scopes)}
         return {scope: at for scope, at in found.items() if at is not None}
 
-    def silent(self) -> list[str]:
-        """The scopes that nobody has asked for long enough; they come up again until they are forgotten."""
-        elapsed = self._clock.elapsed()
-        found = self._deadlines.take(elapsed)
-        for scope in found:
-            self._deadlines.set(scope, elapsed)
-        return found
+    def take_silent(self) -> list[str]:
+        """The scopes that nobody has asked for long enough; each comes up once."""
+        return self._deadlines.take(self._clock.elapsed())
+
+    def ask_again(self, scopes: Iterable[str]) -> None:
+        """They could not be dealt with: let them come up again."""
+        for scope in scopes:
+            self._deadlines.set(scope, self._clock.elapsed())
 
     def last(self, scope: str) -> datetime | None:
         """When the scope was last asked for, by the wall clock as it goes now."""
@@ -95,6 +106,8 @@ class PollLedger:
     def forget(self, scope: str) -> None:
         """The scope is off or gone; its silence is of no interest."""
         self._deadlines.set(scope, None)
+        self._last.pop(scope, None)
+        self._unwritten.discard(scope)
 
     def next_deadline(self) -> datetime | None:
         """When the next scope may have been silent for too long."""

@@ -18,6 +18,7 @@ import structlog
 
 from forewarn.control.plane import ControlPlane
 from forewarn.control.timekeeper import Timekeeper
+from forewarn.errors import Stopping
 
 log = structlog.get_logger()
 
@@ -44,6 +45,7 @@ class Runner:
         self._timekeeper = timekeeper
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="plane", daemon=True)
+        self._gate = threading.Lock()
         self._is_stopping = False
         self._flushed_at = time.monotonic()
         self.problem: str | None = None  # why the last tick failed; None: it did not
@@ -54,8 +56,9 @@ class Runner:
 
     def stop(self) -> None:
         """Finish what was asked, write down what is only in memory, and end."""
-        self._is_stopping = True
-        self._jobs.put(None)
+        with self._gate:
+            self._is_stopping = True
+            self._jobs.put(None)
         self._thread.join()
 
     @property
@@ -66,10 +69,11 @@ class Runner:
     def submit(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Let the plane's thread do it."""
         future: Future[R] = Future()
-        if self._is_stopping:
-            future.set_exception(RuntimeError("the service is stopping"))
-        else:
-            self._jobs.put(_Job(lambda: act(*args, **kwargs), future))
+        with self._gate:  # nothing comes in behind the last job
+            if not self._is_stopping:
+                self._jobs.put(_Job(lambda: act(*args, **kwargs), future))
+                return future
+        future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
         return future
 
     async def call(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -154,6 +158,6 @@ class Runner:
                 job = self._jobs.get_nowait()
             except queue.Empty:
                 break
-            if job is not None:
-                job.future.set_exception(RuntimeError("the service is stopping"))
+            if job is not None and job.future.set_running_or_notify_cancel():
+                job.future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
         self._flush()

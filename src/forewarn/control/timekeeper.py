@@ -12,6 +12,8 @@ from datetime import datetime, timedelta
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 
+_MOST_TICKS_AT_ONCE = 10_000  # of one instant; far more than anything needs
+
 
 class Timekeeper:
     """Moves a virtual clock and ticks the plane at every instant at which something is due."""
@@ -38,16 +40,25 @@ class Timekeeper:
 
     def _move_to(self, target: datetime) -> None:
         """Polls so far belong to the instants so far: they are written down before the clock moves."""
-        plane, clock = self._plane, self._clock
+        plane = self._plane
         plane.flush()
         plane.tick()
+        self._tick_until(target)
+        plane.flush()
+        self._drop_anchor()
+
+    def _tick_until(self, target: datetime) -> None:
+        """Tick at every instant at which something is due, and at the last."""
+        plane, clock = self._plane, self._clock
+        at_once = 0
         while (wake := plane.next_wake()) is not None and wake <= target:
+            at_once = at_once + 1 if wake <= clock.now() else 0
+            if at_once > _MOST_TICKS_AT_ONCE:
+                raise RuntimeError(f"at {clock.now().isoformat()} something stays due, however often it is done")
             clock.move_to(wake)
             plane.tick()
         clock.move_to(target)
         plane.tick()
-        plane.flush()
-        self._drop_anchor()
 
     def play(self, rate: float) -> None:
         """From now on let the clock run, so many times as fast as the real one; 0 stops it."""
@@ -63,9 +74,5 @@ class Timekeeper:
         if self.rate:
             passed = timedelta(seconds=(self._monotonic() - self._real_anchor) * self.rate)
             target = self._virtual_anchor + passed
-            plane, clock = self._plane, self._clock
-            plane.polls.collect()
-            while (wake := plane.next_wake()) is not None and wake <= target:
-                clock.move_to(wake)
-                plane.tick()
-            clock.move_to(target)
+            self._plane.polls.collect()
+            self._tick_until(target)

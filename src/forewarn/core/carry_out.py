@@ -15,7 +15,8 @@ from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.placement import choose_host, takes_vms
-from forewarn.core.terms import Action
+from forewarn.core.settle import join
+from forewarn.core.terms import Action, Cause
 
 
 def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
@@ -36,8 +37,15 @@ def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Att
             case Conclude(report):
                 steps.conclude(draft, draft.attempt(report.operation, report.vm), report)
             case Finish(operation):
-                steps.finish(draft, draft.operation(operation), draft.attempts_of(operation))
+                _finish(draft, draft.operation(operation), rules)
     return to_begin
+
+
+def _finish(draft: Draft, operation: Operation, rules: Rules) -> None:
+    steps.finish(draft, operation, draft.attempts_of(operation.id))
+    if operation.cause is Cause.EVICT:  # where it failed, what it had overtaken concerns the VM again
+        for name in operation.targets:
+            join(draft, draft.vm(name), rules)
 
 
 def _record(draft: Draft, operation: Operation, vm: Vm, underway: Counter[str], rules: Rules) -> Attempt | None:

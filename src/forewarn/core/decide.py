@@ -64,6 +64,11 @@ class Finish:
 Intent = Start | Begin | Conclude | Finish
 
 
+def operation_of(intent: Intent) -> str:
+    """The operation that an intent is about."""
+    return intent.report.operation if isinstance(intent, Conclude) else intent.operation
+
+
 def decide(world: World, due: Iterable[str], now: datetime, reports: Reports | None = None) -> list[Intent]:
     """What to do about the operations in `due`, oldest first, given what drivers report.
 

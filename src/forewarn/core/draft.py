@@ -141,8 +141,8 @@ class Draft:
     def _count_incarnations(self) -> None:
         events = [entity for entity in self._put.values() if isinstance(entity, Event)]
         for scope in dict.fromkeys(event.scope for event in events if self._shows(event)):
-            found = self.scope(scope)
-            if not found.is_gone:
+            found = cast("Scope | None", self._put.get((Scope, scope)) or self.world.scopes.get(scope))
+            if found is not None and not found.is_gone:  # a VM's own scope goes with it
                 self.put(replace(found, incarnation=found.incarnation + 1))
 
     def _shows(self, event: Event) -> bool:

@@ -117,7 +117,6 @@ class Vm:
     set_name: str | None = None
     instance: int | None = None  # its number in a scale set
     placement_group: int | None = None
-    is_role_instance: bool = False
     update_domain: int = 0
     fault_domain: int = 0
     zone: str | None = None

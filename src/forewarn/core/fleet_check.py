@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
 
+from forewarn.core.addresses import canonical
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.notice import TERMINATE_NOTICE_RANGE
 
@@ -54,8 +54,8 @@ def check(spec: FleetSpec) -> list[Problem]:
         *_check_names(spec),
         *_check_numbers(spec),
         *_check_references(spec),
+        *_check_policies(spec),
         *_check_ways_in(spec),
-        *_check_spread(spec),
     ]
 
 
@@ -153,12 +153,6 @@ def _check_references(spec: FleetSpec) -> Iterator[Problem]:
         if len(named) > 1:
             where = Place("vms", index, list(named)[1])
             yield Problem(where, f"{vm.name} belongs to {' and '.join(named)}.", "It can belong to one set.")
-        if named and not named.get("cloud_service") and vm.auto_approve != VmSpec("").auto_approve:
-            yield Problem(
-                Place("vms", index, "auto_approve"),
-                f"{vm.name} is in {vm.set_name} and goes by that set's auto_approve.",
-                "Put it there.",
-            )
         for key, name in named.items():
             if name not in sets[key]:
                 yield Problem(
@@ -166,6 +160,18 @@ def _check_references(spec: FleetSpec) -> Iterator[Problem]:
                     f"{vm.name} belongs to the {key.replace('_', ' ')} {name}, which does not exist.",
                     f'Add [[{key}s]] with name = "{name}".',
                 )
+
+
+def _check_policies(spec: FleetSpec) -> Iterator[Problem]:
+    """A VM of a set goes by the set's policy."""
+    usual = VmSpec("").auto_approve
+    for index, vm in enumerate(spec.vms):
+        if (vm.availability_set or vm.scale_set) and vm.auto_approve != usual:
+            yield Problem(
+                Place("vms", index, "auto_approve"),
+                f"{vm.name} is in {vm.set_name} and goes by that set's auto_approve.",
+                "Put it there.",
+            )
 
 
 def _no_host(where: Place, host: str) -> Problem:
@@ -190,7 +196,7 @@ def _check_ways_in(spec: FleetSpec) -> Iterator[Problem]:
         key = value
         if way == "address":
             try:
-                key = str(ip_address(value))
+                key = canonical(value)
             except ValueError:
                 yield Problem(where, f"{value!r} is no IP address.", 'Write it like "10.0.0.4" or "fd00::4".')
         owner = getattr(spec, where.section)[where.index].name
@@ -201,27 +207,3 @@ def _check_ways_in(spec: FleetSpec) -> Iterator[Problem]:
                 f"A guest is recognised by its {way}: give each its own.",
             )
         owners.setdefault((way, key), owner)
-
-
-def _check_spread(spec: FleetSpec) -> Iterator[Problem]:
-    """Two update domains of one availability set do not share a host, unless the set says they may."""
-    counts = {each.name: each.update_domains for each in spec.availability_sets if each.spread}
-    order: dict[str, int] = {}
-    on_host: dict[tuple[str, str], tuple[int, str]] = {}
-    for index, vm in enumerate(spec.vms):
-        name = vm.availability_set
-        if name not in counts:
-            continue
-        position = order.get(name, 0)
-        order[name] = position + 1
-        domain = position % counts[name] if vm.update_domain is None else vm.update_domain
-        if vm.host is None:
-            continue
-        other, other_name = on_host.setdefault((name, vm.host), (domain, vm.name))
-        if other != domain:
-            yield Problem(
-                Place("vms", index, "host"),
-                f"{vm.name} (update domain {domain}) and {other_name} (update domain {other}) of {name} "
-                f"are both on {vm.host}.",
-                f"Put one on another host, or say spread = false in the availability set {name}.",
-            )

@@ -70,6 +70,7 @@ class _Planner:
     def plan(self) -> FleetPlan:
         self._want_sets()
         self._want_vms()
+        self._check_spread()
         self._compare_vms()
         self._compare_hosts()
         return self._plan
@@ -131,8 +132,30 @@ class _Planner:
         for index, scale_set in enumerate(self._spec.scale_sets):
             for number in self._instance_numbers(scale_set):
                 vm = self._instance_of(scale_set, number)
+                if vm.name in self._wanted:
+                    self._problem(
+                        self._places[vm.name],
+                        f"The VM name {vm.name} is used twice: {scale_set.name} has such an instance.",
+                        "Give this one another name.",
+                    )
                 self._places[vm.name] = Place("scale_sets", index, "capacity")
                 self._wanted[vm.name] = vm
+
+    def _check_spread(self) -> None:
+        """Two update domains of one availability set do not share a host, unless the set says they may."""
+        spread = {each.name for each in self._spec.availability_sets if each.spread}
+        on_host: dict[tuple[str, str], Vm] = {}
+        for vm in self._wanted.values():
+            if vm.set_name not in spread or vm.home is None:
+                continue
+            first = on_host.setdefault((vm.set_name, vm.home), vm)
+            if first.update_domain != vm.update_domain:
+                self._problem(
+                    replace(self._places[vm.name], key="host"),
+                    f"{vm.name} (update domain {vm.update_domain}) and {first.name} (update domain "
+                    f"{first.update_domain}) of {vm.set_name} are both on {vm.home}.",
+                    f"Put one on another host, or say spread = false in the availability set {vm.set_name}.",
+                )
 
     def _instance_numbers(self, scale_set: ScaleSetSpec) -> list[int]:
         there = sorted(vm.instance for vm in self._world.members_of_set(scale_set.name) if vm.instance is not None)
@@ -149,7 +172,8 @@ class _Planner:
         host = self._home(spec.name, spec.host, spec.zone)
         domains = self._domains.get(spec.availability_set or "", DEFAULT_UPDATE_DOMAINS)
         before = self._world.vms.get(spec.name)
-        by_order = before.update_domain if before else (position % domains if spec.set_name else 0)
+        is_kept = before is not None and before.update_domain < domains
+        by_order = before.update_domain if before and is_kept else (position % domains if spec.set_name else 0)
         values |= {
             "vm_id": before.vm_id if before else str(uuid5(self._seed, spec.name)),
             "host": host.name,
@@ -157,7 +181,6 @@ class _Planner:
             "scope": self._scope_of(spec),
             "set_name": spec.set_name,
             "placement_group": 0 if spec.scale_set else None,
-            "is_role_instance": spec.cloud_service is not None,
             "update_domain": by_order if spec.update_domain is None else spec.update_domain,
             "fault_domain": host.fault_domain,
             "zone": spec.zone or host.zone,
@@ -218,30 +241,44 @@ class _Planner:
             if before is None:
                 self._plan.vms.append(vm)
                 self._differs(None, f"VM {name}")
-                continue
-            if before.set_name != vm.set_name:
+            elif before.set_name != vm.set_name:
                 self._problem(
                     self._places[name],
                     f"{name} belongs to {before.set_name or 'no set'}; it cannot move to {vm.set_name or 'none'}.",
                     "Apply a fleet without it first, then one with it.",
                 )
-                continue
-            moves = vm.home != before.home and vm.home is not None and vm.host != before.host
-            if moves and self._is_busy(name):
-                self._problem(
-                    self._places[name],
-                    f"{name} has an open operation; it cannot be moved to {vm.host}.",
-                    "Wait until it has ended, or cancel it.",
-                )
-            if not moves:
-                vm = replace(vm, host=before.host, fault_domain=before.fault_domain)  # noqa: PLW2901 - as it is
-            vm = replace(vm, state=before.state, version=before.version)  # noqa: PLW2901 - the same
-            if vm != before:
-                self._plan.vms.append(vm)
-                self._differs(before, f"VM {name}", _changed(before, vm))
+            else:
+                self._compare_vm(before, vm)
         for name, before in self._world.vms.items():
             if name not in self._wanted:
                 self._drop_vm(name, before)
+
+    def _compare_vm(self, before: Vm, vm: Vm) -> None:
+        moves = vm.home != before.home and vm.home is not None and vm.host != before.host
+        if not moves:
+            vm = replace(vm, host=before.host, fault_domain=before.fault_domain)
+        vm = replace(vm, state=before.state, version=before.version)
+        if self._is_busy(vm.name):
+            self._refuse_to_disturb(before, vm)
+        if vm != before:
+            self._plan.vms.append(vm)
+            self._differs(before, f"VM {vm.name}", _changed(before, vm))
+
+    def _refuse_to_disturb(self, before: Vm, vm: Vm) -> None:
+        """What guests were told of an open operation was told of the VM as it is: it stays so until then."""
+        for key in ("host", "scope", "update_domain"):
+            old, new = getattr(before, key), getattr(vm, key)
+            if old != new:
+                what = (
+                    "it cannot be moved to"
+                    if key == "host"
+                    else f"its {key.replace('_', ' ')} {old} cannot become"
+                )
+                self._problem(
+                    self._places[vm.name],
+                    f"{vm.name} has an open operation; {what} {new}.",
+                    "Wait until it has ended, or cancel it.",
+                )
 
     def _drop_vm(self, name: str, before: Vm) -> None:
         if self._is_busy(name):

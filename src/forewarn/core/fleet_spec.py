@@ -1,6 +1,6 @@
 """A fleet as it is described: what a fleet file or a PUT of the fleet says.
 
-Plain values in the words of the file. Whether they make sense is judged in fleet_plan.py.
+Plain values in the words of the file. Whether they make sense is judged in fleet_check.py.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from forewarn.core.event import Event
+from forewarn.core.fleet import Vm
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.policy import nobody_is_up
@@ -130,20 +131,23 @@ def _busy(world: World, operation: Operation, underway: Underway) -> Iterator[Vm
             yield VmBusy(vm, other)
 
 
+def _known(world: World, names: Iterable[str]) -> Iterator[Vm]:
+    """The VMs of these names; one that was deleted while others are still worked on is not there any more."""
+    return (vm for name in names if (vm := world.vms.get(name)) is not None)
+
+
 def _other_domains(world: World, operation: Operation, underway: Underway) -> Iterator[OtherDomainDown]:
     domains: dict[str, set[int]] = {}
-    for name in operation.targets:
-        vm = world.vms[name]
+    for vm in _known(world, operation.targets):
         if vm.set_name is not None:
             domains.setdefault(vm.set_name, set()).add(vm.update_domain)
     for set_name, own in domains.items():
         for other in underway.started(world.operations_in_set(set_name), but=operation):
             if not other.cause.takes_vm_down:
                 continue
-            for name in other.targets:
-                vm = world.vms[name]
+            for vm in _known(world, other.targets):
                 if vm.set_name == set_name and own != {vm.update_domain}:
-                    yield OtherDomainDown(set_name, vm.update_domain, name, other)
+                    yield OtherDomainDown(set_name, vm.update_domain, vm.name, other)
         for vm in world.down_in_set(set_name):
             if own != {vm.update_domain} and vm.name not in operation.targets:
                 yield OtherDomainDown(set_name, vm.update_domain, vm.name, None)

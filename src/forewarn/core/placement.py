@@ -33,6 +33,7 @@ def choose_host(
     new VM takes no other VM's own host, and none where it would crowd: it can have one of its own.
     """
     underway = underway if underway is not None else Counter()
+    crowded = _crowded(world, vm)
     best: tuple[bool, int, str] | None = None
     for host in world.hosts.values():
         if elsewhere and host.name == vm.host:
@@ -41,21 +42,20 @@ def choose_host(
             continue
         if not takes_vms(world, host):
             continue
-        crowds = _crowds(world, vm, host)
-        if is_new and (crowds or not host.is_declared):
+        if is_new and (host.name in crowded or not host.is_declared):
             continue
         load = world.load_of(host.name) + underway.get(host.name, 0)
-        if best is None or (crowds, load, host.name) < best:
-            best = (crowds, load, host.name)
+        if best is None or (host.name in crowded, load, host.name) < best:
+            best = (host.name in crowded, load, host.name)
     return best[2] if best else None
 
 
-def _crowds(world: World, vm: Vm, host: Host) -> bool:
-    """Whether the host holds a VM of another update domain of the same set."""
+def _crowded(world: World, vm: Vm) -> set[str]:
+    """The hosts that hold a VM of another update domain of the same set."""
     if vm.set_name is None:
-        return False
-    return any(
-        other.set_name == vm.set_name and other.update_domain != vm.update_domain
-        for other in world.vms_on(host.name)
-        if other.name != vm.name
-    )
+        return set()
+    return {
+        other.host
+        for other in world.members_of_set(vm.set_name)
+        if other.update_domain != vm.update_domain and other.name != vm.name
+    }

@@ -33,24 +33,31 @@ def settle(draft: Draft, rules: Rules) -> None:
 
 
 def _leave(draft: Draft, vm: Vm) -> None:
+    """Take the VM out of what no longer concerns it, as far as nothing has been done to it yet."""
     for known in list(draft.world.operations_on_vm(vm.name)):
         operation = draft.operation(known.id)
-        if operation.phase is not Phase.SCHEDULED or vm.name not in operation.targets:
+        if not operation.phase.is_open or vm.name not in operation.targets:
+            continue
+        if any(attempt.vm == vm.name for attempt in draft.attempts_of(operation.id)):
             continue
         if vm.is_gone:
             withdraw(draft, operation, vm.name, f"{vm.name} was deleted")
-        elif operation.host is not None and operation.host != vm.host:
-            withdraw(draft, operation, vm.name, f"{vm.name} moved to {vm.host}")
         elif not vm.is_on_host and operation.action not in _FOR_STOPPED_VMS:
             withdraw(draft, operation, vm.name, f"{vm.name} is {vm.state}")
+        elif operation.phase is Phase.SCHEDULED and operation.host not in {None, vm.host}:
+            withdraw(draft, operation, vm.name, f"{vm.name} moved to {vm.host}")
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:
-    """A scope of its own goes with the VM, and a scale set that is to go with the last of its instances."""
+    """A scope and a host of its own go with the VM, and a leaving scale set with the last of its instances."""
     scope = draft.scope(vm.scope)
     if scope.kind is ScopeKind.VM:
         draft.put(replace(scope, is_gone=True, is_on=False))
-        return
+    host = draft.host(vm.host)
+    if host is not None and not host.is_declared:
+        left = [other for other in draft.world.vms_on(host.name) if not draft.vm(other.name).is_gone]
+        if not left and not any(draft.world.operations_on_host(host.name)):
+            draft.put(replace(host, is_gone=True))
     owner = draft.vm_set(vm.set_name) if vm.set_name else None
     if isinstance(owner, ScaleSet) and owner.is_leaving and not owner.is_gone:
         left = [each for each in draft.world.members_of_set(owner.name) if not draft.vm(each.name).is_gone]

@@ -18,7 +18,7 @@ from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase, Step, after
 from forewarn.core.policy import nobody_is_up
-from forewarn.core.terms import Action, AutoApproval, VmState
+from forewarn.core.terms import Action, AutoApproval, Condition, VmState
 
 _STATE_AFTER = {
     Action.STOP: VmState.STOPPED,
@@ -147,17 +147,31 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
     draft.put(replace(attempt, outcome=report.outcome, reason=report.reason, ended_at=draft.now))
     vm = draft.vm(attempt.vm)
     if report.outcome is Outcome.DONE:
-        state = report.state or _STATE_AFTER.get(attempt.action, VmState.RUNNING)
+        state = report.state or _state_after(attempt.action, vm)
         host = report.host or attempt.destination or vm.host
     else:
         state = report.state or vm.state
         host = report.host or vm.host
+    if state is VmState.RUNNING and attempt.action is not Action.RESTORE and _has_failed(draft, host):
+        state = VmState.DOWN
     if (state, host) != (vm.state, vm.host):
         draft.put(replace(vm, state=state, host=host))
     if state is VmState.DELETED and vm.set_name and vm.instance is not None:
         scale_set = draft.vm_set(vm.set_name)
         if isinstance(scale_set, ScaleSet):
             draft.put(replace(scale_set, capacity=scale_set.capacity - 1))
+
+
+def _state_after(action: Action, vm: Vm) -> VmState:
+    """What a machine is once the action is done; a pause and a migration leave it as it was."""
+    if action in {Action.FREEZE, Action.MIGRATE}:
+        return vm.state
+    return _STATE_AFTER.get(action, VmState.RUNNING)
+
+
+def _has_failed(draft: Draft, host: str) -> bool:
+    found = draft.host(host)
+    return found is not None and found.condition is Condition.FAILED
 
 
 def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> None:
@@ -197,12 +211,13 @@ def _cancel_event(draft: Draft, event: Event, reason: str) -> None:
 
 
 def withdraw(draft: Draft, operation: Operation, vm: str, reason: str) -> None:
-    """Take a VM out of a scheduled operation; an event that is left empty is cancelled.
+    """Take a VM out of an operation that has not touched it; an event that is left empty ends.
 
-    So is an operation, but for work on a whole host, which now disturbs nobody.
+    So does an operation that was only scheduled, but for work on a whole host, which now disturbs nobody. One that
+    has started is finished when it is looked at next.
     """
     targets = tuple(name for name in operation.targets if name != vm)
-    if not targets and operation.host is None:
+    if not targets and operation.host is None and operation.phase is Phase.SCHEDULED:
         cancel(draft, operation, reason)
         return
     draft.put(replace(operation, targets=targets))
@@ -212,8 +227,11 @@ def withdraw(draft: Draft, operation: Operation, vm: str, reason: str) -> None:
             resources = tuple(name for name in event.resources if name != vm)
             if resources:
                 draft.put(replace(event, resources=resources))
-            else:
+            elif event.phase is Phase.SCHEDULED:
                 _cancel_event(draft, event, reason)
+            else:
+                phase = after(event.phase, Step.COMPLETE, of=f"event {event.short_id}")
+                draft.put(replace(event, phase=phase, ended_at=draft.now, reason=reason))
 
 
 def withdraw_from_planned_work(draft: Draft, vm: str, reason: str) -> None:

@@ -1,4 +1,4 @@
-"""The words of maintenance: kinds, phases, causes, actions and states.
+"""The words of maintenance: kinds, causes, actions and states.
 
 One word per thing, spelled here once and used in code, tables, logs, REST and the command line.
 """

@@ -14,7 +14,6 @@ from typing import TypeVar
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
-from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope
 from forewarn.core.terms import VmState
 
@@ -72,10 +71,12 @@ class World:
         self._operations_on_vm: dict[str, Names] = {}
         self._operations_on_host: dict[str, Names] = {}
         self._operations_in_set: dict[str, Names] = {}
+        self._user_operations_in: dict[str, Names] = {}
         self._events_of: dict[str, Names] = {}
         self._events_in: dict[str, Names] = {}
         self._attempts_of: dict[str, Names] = {}
         self._sets_of_operation: dict[str, list[str]] = {}
+        self._scopes_of_operation: dict[str, list[str]] = {}
 
     # What the rules ask.
 
@@ -110,6 +111,10 @@ class World:
     def operations_in_set(self, name: str) -> Iterator[Operation]:
         """The open operations that have a VM of the set among their targets, oldest first."""
         return map(self.operations.__getitem__, self._operations_in_set.get(name, _NONE))
+
+    def user_operations_in(self, scope: str) -> int:
+        """How many open operations users have asked for on VMs of the scope."""
+        return len(self._user_operations_in.get(scope, _NONE))
 
     def events_of(self, operation: str) -> Iterator[Event]:
         """The events of an open operation, those that were cancelled on the way included."""
@@ -192,6 +197,11 @@ class World:
         self._sets_of_operation[operation.id] = self.sets_of(operation.targets)
         for name in self._sets_of_operation[operation.id]:
             _link(self._operations_in_set, name, operation.id)
+        if operation.cause.is_users:
+            scopes = [self.vms[name].scope for name in operation.targets if name in self.vms]
+            self._scopes_of_operation[operation.id] = scopes
+            for scope in scopes:
+                _link(self._user_operations_in, scope, operation.id)
         if operation.host:
             _link(self._operations_on_host, operation.host, operation.id)
 
@@ -200,6 +210,8 @@ class World:
             _unlink(self._operations_on_vm, vm, operation.id)
         for name in self._sets_of_operation.pop(operation.id, ()):
             _unlink(self._operations_in_set, name, operation.id)
+        for scope in self._scopes_of_operation.pop(operation.id, ()):
+            _unlink(self._user_operations_in, scope, operation.id)
         if operation.host:
             _unlink(self._operations_on_host, operation.host, operation.id)
 
@@ -224,11 +236,6 @@ class World:
         """The sets that the VMs belong to, each once."""
         known = (self.vms.get(vm) for vm in vms)
         return list(dict.fromkeys(vm.set_name for vm in known if vm is not None and vm.set_name))
-
-    def is_started(self, operation: str) -> bool:
-        """Whether the operation is open and has started."""
-        found = self.operations.get(operation)
-        return found is not None and found.phase is Phase.STARTED
 
 
 def _place_of(vm: Vm) -> tuple[str, str, str | None]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forewarn.board.board import Guest
+from forewarn.board.pages import Page
 from forewarn.wire.http import Answer, answer, to_json
 from forewarn.wire.imds import instance
 from forewarn.wire.imds.instance import Site
@@ -49,8 +50,14 @@ def serve(wish: Wish, guest: Guest, site: Site) -> Answer | FirstPoll | Hold | A
 def read_events(wish: ReadEvents, guest: Guest, *, may_hold: bool = True) -> Answer | Hold:
     """The document, or 304, or a hold until it changes."""
     page = guest.panel.page
-    if wish.if_none_match is None or not matches(wish.if_none_match, page.etag(wish.version)):
+    if has_news(wish, page):
         return page.answer(wish.version)
     if wish.wait_seconds and may_hold:
         return Hold(wish.wait_seconds)
     return page.not_modified(wish.version)
+
+
+def has_news(wish: ReadEvents, page: Page) -> bool:
+    """Whether the guest does not name the page's tag."""
+    tags = wish.if_none_match
+    return tags is None or not matches(tags, page.etag(wish.version))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forewarn.board.board import Board
+from forewarn.board.board import Board, Panel
 from forewarn.board.tally import Tally
 from forewarn.core.refusal import Refusal
 from forewarn.edge.limits import Limits, RateLimiter
@@ -53,6 +53,7 @@ class Desk:
     first_call_delay: float = 0.0
     now: Callable[[], float] = time.monotonic
     limiter: RateLimiter = field(init=False)
+    polled: set[Panel] = field(init=False)
     date: bytes = b""
     tally: Tally = field(default_factory=Tally)
     remembered: dict[bytes, Judged] = field(default_factory=dict)
@@ -61,6 +62,7 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.limiter = RateLimiter(self.limits.requests_per_second)
+        self.polled = self.board.polled
 
     def remember(self, request: bytes, judged: Judged) -> None:
         """Keep what was judged, as long as there is room."""

@@ -26,6 +26,7 @@ log = structlog.get_logger()
 
 _BACKLOG = 4096
 _SWEEP_SECONDS = 1.0
+_TELL_AGAIN_SECONDS = 60.0
 _DATE_SECONDS = 0.5
 _GOODBYE_SECONDS = 2.0
 _GOODBYE_LOOKS = 100
@@ -39,6 +40,9 @@ class Way(NamedTuple):
     interface: str | None = None
     device: int | None = None  # the kernel's number of the interface
 
+    def __str__(self) -> str:
+        return f"{self.host}:{self.port}" + (f" on {self.interface}" if self.interface else "")
+
 
 class GuestListener:
     """Opens, keeps and closes the guests' sockets; lives on one event loop."""
@@ -49,6 +53,8 @@ class GuestListener:
         self._default_guest = default_guest
         self._servers: list[asyncio.Server] = []
         self._own: dict[Way, asyncio.Server] = {}  # ports and interfaces that belong to one guest each
+        self._shut: dict[Way, float] = {}  # those that cannot be opened, and when that was last told
+        self._opening = asyncio.Lock()
         self._chores: list[asyncio.Task[None]] = []
         self._listening: list[tuple[str, int]] = []
         self._looked_at: dict[str, int | None] = {}
@@ -59,18 +65,22 @@ class GuestListener:
         board = self._desk.board
         board.on_change = partial(_hand_over, loop, wake_waiters)
         for host, port in addresses:
-            bound = _bind(_probe(Way(host, port)), is_shared=True)
-            self._servers.append(await self._listen(bound, self._by_address))
-            self._listening.append((host, bound.getsockname()[1]))
+            way = _probe(Way(host, port))
+            self._servers.append(await self._listen(way, self._by_address, is_shared=True))
+            self._listening.append((way.host, way.port))
         await self._open_own()
         board.on_seats = partial(_hand_over, loop, self._reopen_own)
         self._chores = [loop.create_task(self._sweep()), loop.create_task(self._tell_date())]
         return self._listening
 
-    async def _listen(self, bound: socket.socket, resolve: Resolve) -> asyncio.Server:
-        loop = asyncio.get_running_loop()
+    async def _listen(self, way: Way, resolve: Resolve, *, is_shared: bool) -> asyncio.Server:
+        bound = _bind(way, is_shared=is_shared)
         connection = partial(GuestConnection, self._desk, resolve)
-        return await loop.create_server(connection, sock=bound, backlog=_BACKLOG)
+        try:
+            return await asyncio.get_running_loop().create_server(connection, sock=bound, backlog=_BACKLOG)
+        except OSError as problem:
+            bound.close()
+            raise _unheard(way, problem) from problem
 
     # Who is calling.
 
@@ -84,13 +94,27 @@ class GuestListener:
     # Ports and interfaces of one guest each.
 
     async def _open_own(self) -> None:
-        """Listen where the fleet says by now; an interface that is not there is looked for again later."""
-        wanted = self._wanted_ways()
-        for way in [way for way in self._own if way not in wanted]:
-            self._own.pop(way).close()
-        for way, resolve in wanted.items():
-            if way not in self._own:
-                self._own[way] = await self._listen(_bind(way, is_shared=way.interface is not None), resolve)
+        """Listen where the fleet says by now; what is not there or not free is tried again later."""
+        async with self._opening:
+            wanted = self._wanted_ways()
+            for way in [way for way in self._own if way not in wanted]:
+                self._own.pop(way).close()
+            self._shut = {way: told_at for way, told_at in self._shut.items() if way in wanted}
+            for way, resolve in wanted.items():
+                if way not in self._own:
+                    await self._try_open(way, resolve)
+
+    async def _try_open(self, way: Way, resolve: Resolve) -> None:
+        try:
+            self._own[way] = await self._listen(way, resolve, is_shared=way.interface is not None)
+        except ConfigError as problem:
+            now = self._desk.now()
+            if way not in self._shut or now - self._shut[way] >= _TELL_AGAIN_SECONDS:
+                self._shut[way] = now
+                log.warning("guest cannot be heard", problem=problem.message, hint="it is tried every second")
+        else:
+            if self._shut.pop(way, None) is not None:
+                log.info("guest can be heard", way=str(way))
 
     def _wanted_ways(self) -> dict[Way, Resolve]:
         board = self._desk.board
@@ -98,28 +122,23 @@ class GuestListener:
         for port in board.ports:
             for host in dict.fromkeys(host for host, _ in self._listening):
                 wanted[Way(host, port)] = partial(_on_port, board, port)
-        self._looked_at = {interface: _index_of(interface) for interface in board.interfaces}
+        before, self._looked_at = self._looked_at, {each: _index_of(each) for each in board.interfaces}
         for interface, index in self._looked_at.items():
             if index is None:
-                log.warning("interface not there", interface=interface, hint="it is looked for every second")
+                if before.get(interface, 0) is not None:  # once is enough
+                    log.warning("interface not there", interface=interface, hint="it is looked for every second")
                 continue
             for host, port in self._listening:
                 wanted[Way(host, port, interface, index)] = partial(_behind, board, interface)
         return wanted
 
-    async def _look_for_interfaces(self) -> None:
-        """A tap that is made anew under its old name is another device: listen on that one."""
-        if any(_index_of(interface) != index for interface, index in self._looked_at.items()):
-            await self._try_open_own()
-
-    async def _try_open_own(self) -> None:
-        try:
+    async def _look_again(self) -> None:
+        """Try what was shut; and a tap that is made anew under its old name is another device."""
+        if self._shut or any(_index_of(interface) != index for interface, index in self._looked_at.items()):
             await self._open_own()
-        except ConfigError as problem:
-            log.error("listener not opened", problem=problem.message)  # noqa: TRY400 - it is a sentence
 
     def _reopen_own(self) -> None:
-        self._chores.append(asyncio.get_running_loop().create_task(self._try_open_own()))
+        self._chores.append(asyncio.get_running_loop().create_task(self._open_own()))
 
     # Chores.
 
@@ -129,7 +148,7 @@ class GuestListener:
             now = self._desk.now()
             for connection in list(self._desk.connections):
                 connection.sweep(now)
-            await self._look_for_interfaces()
+            await self._look_again()
             self._chores = [chore for chore in self._chores if not chore.done()]
 
     async def _tell_date(self) -> None:
@@ -196,10 +215,13 @@ def _bind(way: Way, *, is_shared: bool) -> socket.socket:
         bound.bind((host, port))
     except OSError as problem:
         bound.close()
-        where = f"{host}:{port}" + (f" on {interface}" if interface else "")
-        raise ConfigError(
-            f"Guests cannot be heard on {where}: {problem.strerror}.",
-            "Choose another address with --metadata, or stop what listens there.",
-        ) from problem
+        raise _unheard(way, problem) from problem
     bound.setblocking(False)  # noqa: FBT003 - the standard library's own signature
     return bound
+
+
+def _unheard(way: Way, problem: OSError) -> ConfigError:
+    return ConfigError(
+        f"Guests cannot be heard on {way}: {problem.strerror}.",
+        "Choose another address with --metadata, or stop what listens there.",
+    )

@@ -103,5 +103,5 @@ def make_app(office: Office) -> Starlette:
         middleware=[Middleware(Guard, office.sign_in, public)],
         exception_handlers={HTTPException: _refuse, 500: _refuse},
     )
-    app.state.stream = stream.Stream(office.plane, asyncio.get_running_loop())
+    app.state.stream = stream.Stream(office, asyncio.get_running_loop())
     return app

@@ -5,14 +5,15 @@ A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose st
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
-import structlog
-from starlette.requests import Request
+import sqlalchemy as sa
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -21,7 +22,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
-from forewarn.errors import StoreError
+from forewarn.errors import Stopping, StoreError
 from forewarn.operator.guard import caller_of, forbid
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role, role_for
@@ -29,13 +30,13 @@ from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
 from forewarn.operator.sign_in.register import Register
 from forewarn.wire.imds.instance import Site
 
-log = structlog.get_logger()
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
 LARGEST_PAGE = 1000
-LARGEST_BODY = 64 * 1024 * 1024
+LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
+LARGEST_BULKY_BODY = 64 * 1024 * 1024
+_MOST_DIGITS = 18  # of a number that a store can hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +81,23 @@ class Call:
         """Let the plane's thread do it."""
         return await self.office.runner.call(act, *args, **kwargs)
 
+    async def in_store(self, read: Callable[[sa.Connection], R]) -> R:
+        """Let a thread of its own read what is kept; where the store is in memory, the plane's."""
+        store = self.office.plane.store
+
+        def act() -> R:
+            with store.reading() as connection:
+                return read(connection)
+
+        return await (asyncio.to_thread(act) if store.reads_apart else self.on_plane(act))
+
     def page(self) -> Page | Refusal:
         """Which part of a list is wanted."""
         text = self.query("limit")
-        if text is None:
-            return Page(LARGEST_PAGE, self.query("after"))
-        if not text.isdecimal() or not 1 <= int(text) <= LARGEST_PAGE:
+        limit = LARGEST_PAGE if text is None else whole_number(text)
+        if limit is None or not 1 <= limit <= LARGEST_PAGE:
             return bad_request(f"limit is {text!r}; it can be 1 to {LARGEST_PAGE}.")
-        return Page(int(text), self.query("after"))
+        return Page(limit, self.query("after"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,11 @@ class Page:
 
     limit: int
     after: str | None
+
+
+def whole_number(text: str) -> int | None:
+    """The number that a parameter names; None for what is no number, or larger than any that is given out."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else None
 
 
 def bad_request(message: str, hint: str = "") -> Refusal:
@@ -133,13 +148,19 @@ class Endpoint:
     say_no: Callable[[Refusal], Response] = say_no
     role: Role | None = None  # the least that one needs; without it viewer for GET, else operator
     is_public: bool = False  # nobody has to sign in for it
-    largest_body: int = LARGEST_BODY
+    most_bytes: int = LARGEST_BODY  # of a body
     body_media_type: str = "application/json"
+    is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
 
     @property
     def needs(self) -> Role | None:
         """The least role that may call it; None: anybody."""
         return None if self.is_public else self.role or role_for(self.method)
+
+    @property
+    def largest_body(self) -> int:
+        """How many bytes of a body are read."""
+        return LARGEST_BULKY_BODY if self.is_bulky else self.most_bytes
 
     @property
     def described_body(self) -> Any:  # noqa: ANN401 - a type
@@ -158,11 +179,14 @@ def route(endpoint: Endpoint, office: Office) -> Route:
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(Call(request, office), body)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
+        except Stopping as problem:
+            return refuse(Trouble.STOPPING, problem.message, problem.hint)
         if isinstance(outcome, Response):
             return outcome
         if isinstance(outcome, Refusal):
             return endpoint.say_no(outcome)
-        return Response(msgspec.json.encode(outcome), endpoint.status, media_type="application/json")
+        encoded = await _maybe_off_the_loop(endpoint, msgspec.json.encode, outcome)
+        return Response(encoded, endpoint.status, media_type="application/json")
 
     made = Route(endpoint.path, serve, methods=[endpoint.method])
     if endpoint.any_case:
@@ -170,20 +194,33 @@ def route(endpoint: Endpoint, office: Office) -> Route:
     return made
 
 
+async def _maybe_off_the_loop(endpoint: Endpoint, act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
+    """Guests are answered on this loop: what may take long is done by a thread of its own."""
+    return await asyncio.to_thread(act, *args, **kwargs) if endpoint.is_bulky else act(*args, **kwargs)
+
+
 async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN401 - of the endpoint's type
-    raw = b""
-    async for chunk in request.stream():
-        raw += chunk
-        if len(raw) > endpoint.largest_body:
-            return bad_request("The body is too large.", f"At most {endpoint.largest_body} bytes are read.")
+    most = endpoint.largest_body
+    raw = bytearray()
+    try:
+        async for chunk in request.stream():
+            raw += chunk
+            if len(raw) > most:
+                return bad_request("The body is too large.", f"At most {most} bytes are read.")
+    except ClientDisconnect:
+        return bad_request("The body has no end.")  # and nobody is there to be told
     if endpoint.body is bytes:  # the handler reads it on its own terms
-        return raw
-    if not raw.strip():
+        return bytes(raw)
+    return await _maybe_off_the_loop(endpoint, _decode, raw, request, endpoint.body)
+
+
+def _decode(raw: bytearray, request: Request, expected: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
+    if not raw or raw.isspace():
         if request.method == "PUT":  # a PUT of nothing would be taken for an empty whole
             return bad_request(f"{request.method} {request.url.path} needs a body.", "See /openapi.json.")
-        raw = b"{}"
+        raw = bytearray(b"{}")
     try:
-        return msgspec.json.decode(raw, type=endpoint.body)
+        return msgspec.json.decode(raw, type=expected)
     except msgspec.ValidationError as problem:
         return bad_request(f"The body cannot be used: {problem}.", "See /openapi.json for what it may hold.")
     except RecursionError:

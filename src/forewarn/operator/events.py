@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 
 from forewarn.control.plane import ControlPlane
@@ -9,12 +11,10 @@ from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
 from forewarn.operator.roles import Role
 from forewarn.store import history
 from forewarn.wire.rest import EventView, HistoryRow, OperationView, event_view, history_row, operation_view
-
-_ID_LENGTH = 36
 
 
 class EventList(msgspec.Struct):
@@ -54,26 +54,28 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
     phases = _phases(call.query("phase"))
     if isinstance(phases, Refusal):
         return phases
-    if page.after is not None and not page.after.isdecimal():
+    after = 0 if page.after is None else whole_number(page.after)
+    if after is None:
         return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+    found = await call.in_store(
+        partial(
+            history.list_events,
+            phases=phases,
+            scope=call.query("scope"),
+            vm=call.query("vm"),
+            after=after,
+            limit=page.limit + 1,
+        )
+    )
 
-    def read(plane: ControlPlane) -> EventList | Refusal:
-        with plane.store.transaction() as transaction:
-            found = history.list_events(
-                transaction.connection,
-                phases=phases,
-                scope=call.query("scope"),
-                vm=call.query("vm"),
-                after=int(page.after or 0),
-                limit=page.limit + 1,
-            )
-        now = plane.clock.now()
+    def view(plane: ControlPlane) -> EventList | Refusal:
         if not found and (refusal := _unknown(plane, call)):
             return refusal
+        now = plane.clock.now()
         views = [event_view(plane.world, event, now) for event in found[: page.limit]]
         return EventList(views, str(found[page.limit - 1].number) if len(found) > page.limit else None)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(view, call.office.plane)
 
 
 def _unknown(plane: ControlPlane, call: Call) -> Refusal | None:
@@ -140,7 +142,7 @@ async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
             events = history.events_of(transaction.connection, wanted)
         if found is None:
             return Refusal(Code.NOT_FOUND, f"There is no operation {wanted}.")
-        return operation_view(plane.world, found, events, plane.clock.now())
+        return operation_view(plane.world, found, [event.id for event in events], plane.clock.now())
 
     return await call.on_plane(read, call.office.plane)
 
@@ -154,15 +156,11 @@ async def show_history(call: Call, _: Nothing) -> History | Refusal:
     if isinstance(cursor, Refusal):
         return cursor
 
-    def read(plane: ControlPlane) -> History:
-        with plane.store.transaction() as transaction:
-            found = history.list_history(
-                transaction.connection, vm=call.query("vm"), after=cursor, limit=page.limit + 1
-            )
-        rows = [history_row(*line) for _, line in found[: page.limit]]
-        return History(rows, str(found[page.limit - 1][0]) if len(found) > page.limit else None)
-
-    return await call.on_plane(read, call.office.plane)
+    found = await call.in_store(
+        partial(history.list_history, vm=call.query("vm"), after=cursor, limit=page.limit + 1)
+    )
+    rows = [history_row(*line) for _, line in found[: page.limit]]
+    return History(rows, str(found[page.limit - 1][0]) if len(found) > page.limit else None)
 
 
 def _cursor(page: Page) -> history.Cursor | Refusal | None:

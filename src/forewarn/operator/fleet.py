@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Iterable
-from typing import Any, TypeVar
 
 import msgspec
+from starlette.responses import Response
 
 from forewarn.control.plane import ControlPlane
 from forewarn.core.fleet_check import Problem
@@ -17,10 +18,8 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host, find_vm
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
 from forewarn.operator.roles import Role
-from forewarn.wire.fleet_file import BadFleet, read_json
+from forewarn.wire.fleet_file import BadFleet, read_json_sections, write_json
 from forewarn.wire.rest import HostView, ScopeView, VmView, host_view, scope_view, vm_view
-
-T = TypeVar("T")
 
 
 class VmList(msgspec.Struct):
@@ -139,26 +138,27 @@ async def show_scope(call: Call, _: Nothing) -> ScopeView | Refusal:
     return await call.on_plane(read, call.office.plane)
 
 
-async def show_fleet(call: Call, _: Nothing) -> FleetSpec:
+async def show_fleet(call: Call, _: Nothing) -> Response:
     """The fleet in the words of a fleet file."""
-    return await call.on_plane(describe, call.office.plane.world)
+    spec = await call.on_plane(describe, call.office.plane.world)
+    return Response(await asyncio.to_thread(write_json, spec), media_type="application/json")
 
 
-async def apply_fleet(call: Call, body: dict[str, Any]) -> FleetApplied | Refusal:
+async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied | Refusal:
     """Make the fleet what the body says: all of it, or nothing."""
     try:
-        text = read_json(body)
+        text = await asyncio.to_thread(read_json_sections, body)
     except BadFleet as problem:
         return Refusal(Code.BAD_REQUEST, str(problem))
 
-    def write(plane: ControlPlane) -> list[str] | list[Problem]:
-        return plane.apply_fleet(text.spec, call.actor)
+    def write(plane: ControlPlane) -> FleetApplied | Refusal:
+        outcome = plane.apply_fleet(text.spec, call.actor)
+        problems = [each for each in outcome if isinstance(each, Problem)]
+        if problems:
+            return Refusal(Code.NOT_ALLOWED, str(text.refusal(problems)))
+        return FleetApplied([each for each in outcome if isinstance(each, str)])
 
-    outcome = await call.on_plane(write, call.office.plane)
-    problems = [each for each in outcome if isinstance(each, Problem)]
-    if problems:
-        return Refusal(Code.NOT_ALLOWED, str(text.refusal(problems)))
-    return FleetApplied([each for each in outcome if isinstance(each, str)])
+    return await call.on_plane(write, call.office.plane)
 
 
 PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `next` of the page before"}
@@ -171,9 +171,10 @@ ENDPOINTS = [
         apply_fleet,
         "Apply a whole fleet, or change nothing",
         FleetApplied,
-        body=dict,
+        body=dict[str, msgspec.Raw],
         body_shown=FleetSpec,
         role=Role.ADMIN,
+        is_bulky=True,
     ),
     Endpoint("GET", "/v1/vms", list_vms, "VMs by name", VmList, query=PAGE),
     Endpoint("GET", "/v1/vms/{name}", show_vm, "One VM", VmView),

@@ -242,7 +242,7 @@ def _endpoint(version: str) -> Endpoint:
         body=bytes,
         body_shown=TokenForm,
         body_media_type=_FORM,
-        largest_body=_LARGEST_FORM,
+        most_bytes=_LARGEST_FORM,
         is_public=True,
     )
 

@@ -30,6 +30,8 @@ class Trouble(StrEnum):
     PLANE_DEAD = "PlaneDead"
     NOT_READY = "NotReady"
     STORE_UNAVAILABLE = "StoreUnavailable"
+    STOPPING = "Stopping"
+    TOO_MANY_LISTENERS = "TooManyListeners"
 
 
 class Occasion(NamedTuple):
@@ -69,6 +71,12 @@ OCCASIONS = MappingProxyType(
         Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),
         Trouble.NOT_READY: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/readyz`: the last tick failed"),
         Trouble.STORE_UNAVAILABLE: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "the store does not answer"),
+        Trouble.STOPPING: Occasion(
+            HTTPStatus.SERVICE_UNAVAILABLE, "the service ends; what was asked was not done"
+        ),
+        Trouble.TOO_MANY_LISTENERS: Occasion(
+            HTTPStatus.SERVICE_UNAVAILABLE, "`/v1/stream` has as many listeners as it may; see `Retry-After`"
+        ),
     }
 )
 

@@ -8,7 +8,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from forewarn.control.plane import Accepted, ControlPlane
+from forewarn.control.plane import ControlPlane
+from forewarn.control.requests import Accepted
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind
@@ -76,7 +77,7 @@ def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, l
             operation = history.find_operation(transaction.connection, wanted) or accepted.operation
             events = history.events_of(transaction.connection, wanted)
     return (
-        operation_view(world, operation, events, now),
+        operation_view(world, operation, [event.id for event in events], now),
         [event_view(world, event, now) for event in events],
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,10 @@ from forewarn.store.tables import events, operations
 _EVENTS = Codec(Event)
 _OPERATIONS = Codec(Operation)
 _ENDED = (Phase.COMPLETED, Phase.CANCELLED, Phase.FAILED)
+_ID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
+_LOWEST_ID = "00000000-0000-0000-0000-000000000000"
+_HIGHEST_ID = _LOWEST_ID.replace("0", "F")
+_CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(.*)", re.ASCII)
 
 Line = tuple[Operation, Event | None]
 
@@ -35,8 +40,10 @@ class Cursor:
     @classmethod
     def parse(cls, text: str) -> Cursor:
         """The cursor that a text names. Raises ValueError."""
-        commit, number, operation = text.split(".", 2)
-        return cls(int(commit), int(number), operation)
+        match = _CURSOR.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        return cls(int(match[1]), int(match[2]), match[3])
 
 
 def find_operation(connection: sa.Connection, operation: str) -> Operation | None:
@@ -53,8 +60,12 @@ def operations_of_batch(connection: sa.Connection, batch: str) -> list[Operation
 
 def find_events(connection: sa.Connection, beginning: str, limit: int = 3) -> list[Event]:
     """The events whose id begins so, open or ended; a few are enough to tell that it is ambiguous."""
-    literal = beginning.upper().replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    query = sa.select(events).where(events.c.id.like(f"{literal}%", escape="\\")).limit(limit)
+    wanted = beginning.upper()
+    lowest, highest = wanted + _LOWEST_ID[len(wanted) :], wanted + _HIGHEST_ID[len(wanted) :]
+    if not _ID.fullmatch(lowest):
+        return []
+    # A range of whole ids, which every collation orders alike: unlike a pattern, it is looked up in the key.
+    query = sa.select(events).where(events.c.id.between(lowest, highest)).order_by(events.c.id).limit(limit)
     return [_EVENTS.decode(row) for row in connection.execute(query)]
 
 

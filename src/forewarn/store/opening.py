@@ -87,6 +87,10 @@ class Opened:
                 _URL_HINT if self.is_sqlite else "Check that PostgreSQL runs there and lets this user in.",
             ) from problem
 
+    def another(self) -> sa.Connection:
+        """A connection beside it, to be closed by whoever asked; in memory, the same once more."""
+        return self._connect()
+
     def _prepare(self, connection: sa.Connection) -> None:
         if self.is_sqlite:
             try:

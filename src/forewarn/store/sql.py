@@ -180,6 +180,24 @@ class SqlStore:
             raise
         self._guarded(lambda: connection.exec_driver_sql("COMMIT"))
 
+    @property
+    def reads_apart(self) -> bool:
+        """Whether any thread may read; what is in memory is one connection, and that is the writer's."""
+        return not self._opened.is_in_memory
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """What is committed by now, as it is at this moment, beside whoever writes."""
+        try:
+            with self._opened.another() as connection:
+                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else "BEGIN READ ONLY")
+                try:
+                    yield connection
+                finally:
+                    connection.exec_driver_sql("ROLLBACK")
+        except exc.DBAPIError as problem:
+            raise _unavailable(problem) from problem
+
     def _begin(self) -> sa.Connection:
         connection = self._opened.alive()
         if self._opened.is_sqlite:

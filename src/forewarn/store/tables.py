@@ -123,7 +123,6 @@ vms = Table(
     Column("set_name", String),
     Column("instance", Integer),
     Column("placement_group", Integer),
-    Column("is_role_instance", Boolean, nullable=False),
     Column("update_domain", Integer, nullable=False),
     Column("fault_domain", Integer, nullable=False),
     Column("zone", String),

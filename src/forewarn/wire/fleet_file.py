@@ -21,7 +21,7 @@ from forewarn.core.fleet_spec import FleetSpec
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines, syntax_problem
 
-_PATH = re.compile(r"\$\.(\w+)(?:\[(\d+)\])?(?:\.(\w+))?")
+_PATH = re.compile(r"\$\.(\w+)")
 _MISSING = re.compile(r"Object missing required field `(\w+)`")
 _SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
 
@@ -77,18 +77,62 @@ def read_json(raw: Any) -> FleetText:  # noqa: ANN401 - whatever JSON holds
     return _read(raw, locate)
 
 
-def _read(raw: dict[str, Any], locate: Locate) -> FleetText:
-    if unknown := _unknown_keys(raw):
-        raise BadFleet(tuple(f"{locate(each.where)}: {each.what} {each.remedy}" for each in unknown))
+# A fleet may be large. What is done to it in one call of a library keeps every other thread waiting; so it is
+# decoded, converted and encoded entry by entry.
+
+
+def read_json_sections(sections: Mapping[str, msgspec.Raw]) -> FleetText:
+    """The fleet that a JSON object describes, whose members are still text; or `BadFleet`."""
     try:
-        spec = msgspec.convert(raw, FleetSpec)
-    except msgspec.ValidationError as problem:
-        wrong = _wrong_value(str(problem))
-        raise BadFleet((f"{locate(wrong.where)}: {wrong.what} {wrong.remedy}",)) from None
-    text = FleetText(spec, locate)
-    if problems := check(spec):
-        raise text.refusal(problems)
-    return text
+        return read_json({name: _entries(text) for name, text in sections.items()})
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+        raise BadFleet((f"fleet: it is not valid JSON: {problem}. Mend the JSON.",)) from None
+
+
+def _entries(text: msgspec.Raw) -> Any:  # noqa: ANN401 - whatever JSON holds
+    try:
+        entries = msgspec.json.decode(text, type=list[msgspec.Raw])
+    except msgspec.ValidationError:  # no list: what to say of that is known further on
+        return msgspec.json.decode(text)
+    return [msgspec.json.decode(entry) for entry in entries]
+
+
+def write_json(spec: FleetSpec) -> bytes:
+    """The fleet as JSON."""
+    sections = [
+        b'"%s":[%s]' % (section.encode(), b",".join(map(msgspec.json.encode, getattr(spec, section))))
+        for section in _SECTIONS
+    ]
+    return b"{%s}" % b",".join(sections)
+
+
+def _read(raw: dict[str, Any], locate: Locate) -> FleetText:
+    problems = _unknown_keys(raw)
+    if not problems:
+        spec = _convert(raw)
+        if isinstance(spec, FleetSpec):
+            text = FleetText(spec, locate)
+            if problems := check(spec):
+                raise text.refusal(problems)
+            return text
+        problems = [spec]
+    raise BadFleet(tuple(f"{locate(each.where)}: {each.what} {each.remedy}" for each in problems))
+
+
+def _convert(raw: dict[str, Any]) -> FleetSpec | Problem:
+    """The fleet in its own types, or the first value that does not fit."""
+    sections: dict[str, list[Any]] = {}
+    for section, entries in raw.items():
+        if not isinstance(entries, list):
+            remedy = f"Write [[{section}]] above every entry."
+            return Problem(Place(section, 0), f"{section} is not a list.", remedy)
+        found = sections[section] = []
+        for index, entry in enumerate(entries):
+            try:
+                found.append(msgspec.convert(entry, _SECTIONS[section]))
+            except msgspec.ValidationError as problem:
+                return _wrong_value(section, index, str(problem))
+    return FleetSpec(**sections)
 
 
 def _unknown_keys(raw: dict[str, Any]) -> list[Problem]:
@@ -112,16 +156,12 @@ def _suggest(word: str, known: list[str]) -> str:
     return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known)}."
 
 
-def _wrong_value(message: str) -> Problem:
+def _wrong_value(section: str, index: int, message: str) -> Problem:
     """What msgspec says of a value that it cannot use, with a remedy."""
     what, _, path = message.partition(" - at `")
     match = _PATH.match(path)
-    if match is None:
-        return Problem(Place("", 0), f"{what}.", "Mend the value.")
-    section, index, key = match[1], match[2], match[3] or ""
-    where = Place(section, int(index or 0), key)
-    if index is None:
-        return Problem(where, f"{section} is not a list.", f"Write [[{section}]] above every entry.")
+    key = match[1] if match else ""
+    where = Place(section, index, key)
     if missing := _MISSING.match(what):
         return Problem(where, f"This entry has no {missing[1]}.", f"Give it a {missing[1]}.")
     what = f"{key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."

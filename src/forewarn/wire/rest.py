@@ -12,7 +12,7 @@ from typing import Annotated
 import msgspec
 
 from forewarn.core.event import Event
-from forewarn.core.fleet import Host, Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
 from forewarn.core.holds import holds
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -88,6 +88,16 @@ class ScopeView(msgspec.Struct):
     incarnation: int
     vms: list[str]
     events: list[str]
+
+
+class SetView(msgspec.Struct):
+    """Machines that belong together."""
+
+    name: str
+    kind: ScopeKind
+    resource_group: str
+    update_domains: int
+    vms: list[str]
 
 
 class ApprovalView(msgspec.Struct):
@@ -234,6 +244,24 @@ def scope_view(world: World, scope: Scope, last_poll: datetime | None) -> ScopeV
     )
 
 
+_SET_KINDS: dict[type[VmSet], ScopeKind] = {
+    AvailabilitySet: ScopeKind.AVAILABILITY_SET,
+    ScaleSet: ScopeKind.PLACEMENT_GROUP,
+    CloudService: ScopeKind.CLOUD_SERVICE,
+}
+
+
+def set_view(world: World, each: VmSet) -> SetView:
+    """A set, with its members."""
+    return SetView(
+        name=each.name,
+        kind=_SET_KINDS[type(each)],
+        resource_group=each.resource_group,
+        update_domains=each.update_domains,
+        vms=sorted(vm.name for vm in world.members_of_set(each.name)),
+    )
+
+
 def waiting_for(world: World, operation: Operation, now: datetime) -> list[str]:
     """What an open operation waits for, in words; nothing once it has ended."""
     if operation.phase is Phase.SCHEDULED:
@@ -275,8 +303,8 @@ def _approvals(event: Event) -> list[ApprovalView]:
     return [ApprovalView(approval.by, approval.at) for approval in event.approvals]
 
 
-def operation_view(world: World, operation: Operation, events: Iterable[Event], now: datetime) -> OperationView:
-    """An operation, open or ended."""
+def operation_view(world: World, operation: Operation, events: Iterable[str], now: datetime) -> OperationView:
+    """An operation, open or ended, with the ids of its events."""
     return OperationView(
         id=operation.id,
         cause=operation.cause,
@@ -291,7 +319,7 @@ def operation_view(world: World, operation: Operation, events: Iterable[Event], 
         ended_at=operation.ended_at,
         duration_seconds=operation.duration_seconds,
         reason=operation.reason,
-        events=[event.id for event in events],
+        events=list(events),
         waiting_for=waiting_for(world, operation, now),
     )
 

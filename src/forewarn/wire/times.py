@@ -1,4 +1,4 @@
-"""Instants and durations as text. Formats appear here and nowhere else."""
+"""Instants and durations as text, for the wire; what terminals show is in cli/output.py."""
 
 from __future__ import annotations
 
@@ -21,11 +21,6 @@ def rfc1123(at: datetime) -> str:
 def iso(at: datetime) -> str:
     """`2016-09-19T18:29:47Z`, with a fraction only where there is one."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
-
-
-def iso_or_none(at: datetime | None) -> str | None:
-    """The instant as ISO 8601, or None."""
-    return None if at is None else iso(at)
 
 
 def parse_instant(text: str) -> datetime:

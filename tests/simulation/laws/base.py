@@ -22,6 +22,12 @@ class Checker:
     def after_tick(self) -> None:
         """A tick has succeeded."""
 
+    def after_wake(self) -> None:
+        """The plane has ticked because it had asked to be woken."""
+
+    def now_and_then(self) -> None:
+        """Time has passed in which nothing had to happen; the plane is up and nothing is in its way."""
+
     def after_restart(self) -> None:
         """A new process has taken over the store."""
 

@@ -27,7 +27,7 @@ class Law(Checker):
 
     def _saw(self, sighting: Sighting, what: str) -> None:
         event = sighting.event
-        if what != "first" or sighting.first_phase is Phase.STARTED:
+        if what not in {"first", "promised anew"} or event.phase is Phase.STARTED:
             return
         notice = event.not_before - sighting.first_at
         self.require(notice >= _LEAST[event.kind], f"{event.id} ({event.kind}) had {notice} of notice")

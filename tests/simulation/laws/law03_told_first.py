@@ -25,17 +25,16 @@ class Law(Checker):
         self.witness.on_effect.append(self._felt)
 
     def _felt(self, effect: Effect) -> None:
+        self.require(effect.vm in self.witness.vms, f"{effect.vm} felt {effect.action}, and is not there any more")
         asked = self.witness.asked[effect.operation]
         vm = self.witness.vms[effect.vm]
         was_on = asked.scopes_on.get(vm.scope, False)
         is_owners = asked.cause in _OWNERS or (asked.cause is Cause.DELETE and not asked.had_profile)
         if asked.cause.is_users and (not was_on or is_owners):
             return
-        if vm.scope not in self.witness.documents:
-            return
         told = [
             self.witness.sightings[event.id]
-            for event in self.witness.documents[vm.scope].events
+            for event in self.witness.events_shown(vm.scope)
             if event.operation == effect.operation
             and effect.vm in event.resources
             and event.phase is Phase.STARTED

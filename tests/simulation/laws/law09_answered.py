@@ -1,47 +1,35 @@
-"""Law 9: an approval, a request or a first poll that was answered with success survives a crash."""
+"""Law 9: an approval, a request or a first poll that was answered with success survives a crash.
+
+It is in the store when the answer is given and after every crash; and what is said to be completed was done.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
-
-from forewarn.core.phase import Phase
-from forewarn.store import history
 from tests.simulation.laws.base import Checker
-
-_SILENCE = timedelta(hours=24)
+from tests.simulation.promises import Promise
 
 
 class Law(Checker):
     number = 9
 
+    def __init__(self, simulation) -> None:
+        super().__init__(simulation)
+        simulation.promises.on_promise.append(self._must_be_kept)
+
+    def _must_be_kept(self, promise: Promise) -> None:
+        self.require(promise.is_kept(), promise.said)
+
     def after_restart(self) -> None:
-        self._check()
+        self._all_must_be_kept()
 
     def at_end(self) -> None:
-        self._check()
+        self._all_must_be_kept()
+        acted = {(effect.operation, effect.vm) for effect in self.simulation.machines.ledger()}
+        for operation, targets in self.simulation.outside.completed():
+            unfelt = [vm for vm in targets if (operation, vm) not in acted]
+            self.require(not unfelt, f"operation {operation} is said to be completed; {unfelt} felt nothing")
 
-    def _check(self) -> None:
-        simulation = self.simulation
-        with simulation.store.transaction() as transaction:
-            for event, by in simulation.answered_approvals:
-                found = history.find_events(transaction.connection, event)
-                self.require(len(found) == 1, f"event {event}, which {by} approved, is not in the store")
-                kept = any(approval.by == by for approval in found[0].approvals)
-                self.require(
-                    kept or found[0].phase is not Phase.SCHEDULED,
-                    f"the approval of {event} by {by} was answered and is lost",
-                )
-            for operation in simulation.answered_operations:
-                found_operation = history.find_operation(transaction.connection, operation)
-                self.require(found_operation is not None, f"operation {operation} was accepted and is lost")
-        elapsed = simulation.clock.elapsed()
-        for (scope, generation), at in simulation.answered_polls.items():
-            known = simulation.world.scopes.get(scope)
-            if (
-                known is not None
-                and known.generation == generation
-                and elapsed - at < _SILENCE - timedelta(hours=1)
-            ):
-                self.require(known.is_on, f"a poll of {scope} was answered {elapsed - at} ago, and it is off")
-        simulation.answered_approvals.clear()
-        simulation.answered_operations.clear()
+    def _all_must_be_kept(self) -> None:
+        with self.simulation.outside.reading():
+            for promise in self.simulation.promises.all():
+                self._must_be_kept(promise)

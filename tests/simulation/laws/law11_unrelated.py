@@ -1,7 +1,8 @@
 """Law 11: one stuck guest, host or driver call never delays an unrelated operation.
 
 An operation that shares no VM, host, set or scope with any other open one has nothing to wait for but its own
-notice, approvals and lead; so it starts, and acts, as soon as these are through.
+notice, approvals and lead; so it starts, and acts, as soon as these are through. One that nobody is told of has
+nothing to wait for at all.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from datetime import timedelta
 
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.terms import VmState
 from tests.simulation.laws.base import Checker
 
 _START_SLACK = timedelta(seconds=3)
@@ -21,32 +23,46 @@ class Law(Checker):
 
     def __init__(self, simulation) -> None:
         super().__init__(simulation)
-        self._free_since: dict[str, timedelta] = {}
+        self._free_since: dict[tuple[str, Phase], timedelta] = {}
 
     def after_tick(self) -> None:
-        for operation in self.simulation.world.operations.values():
-            if not self._is_unrelated(operation):
-                self._free_since.pop(operation.id, None)
+        self._judge()
+
+    def now_and_then(self) -> None:
+        self._judge()
+
+    def _judge(self) -> None:
+        operations = self.simulation.world.operations.values()
+        places = {operation.id: self._places(operation) for operation in operations}
+        for operation in operations:
+            if not self._is_unrelated(operation, places):
+                self._free_since.pop((operation.id, operation.phase), None)
                 continue
-            self._free_since.setdefault(operation.id, self.simulation.clock.elapsed())
+            self._free_since.setdefault((operation.id, operation.phase), self.simulation.clock.elapsed())
             if operation.phase is Phase.SCHEDULED:
                 self._must_start(operation)
             else:
                 self._must_act(operation)
 
-    def _is_unrelated(self, operation: Operation) -> bool:
-        world, mine = self.simulation.world, set(operation.targets)
-        places = {world.vms[vm].set_name or vm for vm in mine} | {world.vms[vm].scope for vm in mine}
-        places.add(operation.host or "no host at all")
-        for other in world.operations.values():
-            if other.id == operation.id:
-                continue
-            theirs = {world.vms[vm].set_name or vm for vm in other.targets}
-            theirs |= {world.vms[vm].scope for vm in other.targets} | {other.host or "none either"}
-            if mine & set(other.targets) or places & theirs:
-                return False
-        down = {vm.set_name for vm in world.vms.values() if vm.state == "down"}
-        return not down & places
+    def _is_unrelated(self, operation: Operation, places: dict[str, set[str]]) -> bool:
+        mine = places[operation.id]
+        if any(mine & theirs for other, theirs in places.items() if other != operation.id):
+            return False
+        return not any(
+            vm.state is VmState.DOWN and vm.set_name in mine for vm in self.simulation.world.vms.values()
+        )
+
+    def _places(self, operation: Operation) -> set[str]:
+        """All that another operation may share with it."""
+        vms = [self.witness.vms[name] for name in operation.targets]
+        places = {f"scope {vm.scope}" for vm in vms} | {vm.name for vm in vms}
+        places.update(vm.set_name for vm in vms if vm.set_name)
+        return places | {f"host {operation.host}"} if operation.host else places
+
+    def _waited(self, operation: Operation) -> timedelta:
+        """For how long it has been in its phase with nothing but the plane itself in the way."""
+        free_since = self._free_since[operation.id, operation.phase]
+        return self.simulation.clock.elapsed() - max(free_since, self.simulation.undisturbed_since)
 
     def _must_start(self, operation: Operation) -> None:
         sightings = [sighting for sighting in self.witness.of_operation(operation.id) if sighting.gone_at is None]
@@ -63,21 +79,16 @@ class Law(Checker):
                 or elapsed - sighting.first_elapsed < sighting.event.not_before - sighting.first_at + _START_SLACK
             )
         ]
-        self.require(bool(waits) or not gates, f"{operation.title} ({operation.id}) could start and has not")
+        self.require(
+            bool(waits) or self._waited(operation) < _START_SLACK,
+            f"{operation.title} ({operation.id}) could start and has not",
+        )
 
     def _must_act(self, operation: Operation) -> None:
-        started = [
-            sighting.started_elapsed
-            for sighting in self.witness.of_operation(operation.id)
-            if sighting.started_elapsed is not None
-        ]
-        if not started:
-            return
-        since = max(*started, self.simulation.up_since, self._free_since[operation.id])
-        waited = self.simulation.clock.elapsed() - since
+        waited = self._waited(operation)
         acted = {vm for vm in operation.targets if (operation.id, vm) in self.simulation.acted}
         missing = set(operation.targets) - acted - self.simulation.concluded(operation.id)
         self.require(
             not missing or waited < _ACT_SLACK,
-            f"{operation.title} ({operation.id}) started {waited} ago and {missing} have felt nothing",
+            f"{operation.title} ({operation.id}) has started, waited for {waited}, and {missing} felt nothing",
         )

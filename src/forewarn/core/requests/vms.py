@@ -141,14 +141,7 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     limit = rules.user_operation_limit
     if not limit:
         return None
-    world = draft.world
-    ids = {
-        operation.id
-        for member in world.members_of_scope(vm.scope)
-        for operation in world.operations_on_vm(member.name)
-        if operation.cause.is_users
-    }
-    count = len(ids) + draft.new_user_operations(vm.scope)
+    count = draft.world.user_operations_in(vm.scope) + draft.new_user_operations(vm.scope)
     if count < limit:
         return None
     return Refusal(

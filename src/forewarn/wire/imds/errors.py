@@ -28,6 +28,8 @@ HEADERS_TOO_LARGE = error(431, "Request header fields too large")
 BODY_TOO_LARGE = error(413, "Request body too large")
 MALFORMED_REQUEST = error(400, "Bad request. The request could not be read as HTTP")
 TOO_MANY_CONNECTIONS = error(503, "Too many connections from this virtual machine", (("Retry-After", "1"),))
+LISTENER_FULL = error(503, "Too many connections", (("Retry-After", "1"),))
+STOPPING = error(503, "The service is stopping. Try again", (("Retry-After", "1"),))
 TOO_SLOW = error(HTTPStatus.REQUEST_TIMEOUT, "Request timeout")
 
 
@@ -50,8 +52,9 @@ def bad_payload(why: str) -> Answer:
     return error(400, f"Bad request. {why}")
 
 
-# In the order of judgement, and only the first objection is answered; INTERNAL may come at any moment.
+# In the order of judgement, and only the first objection is answered; the last two may come at any moment.
 OCCASIONS: tuple[tuple[Answer, str], ...] = (
+    (LISTENER_FULL, "there are as many connections as there may be, in all or of strangers; the connection ends"),
     (TOO_MANY_CONNECTIONS, "the guest has as many connections open as it may; the connection ends"),
     (MALFORMED_REQUEST, "what was sent is not HTTP; the connection ends"),
     (HEADERS_TOO_LARGE, "the target and the headers are too long; the connection ends"),
@@ -68,5 +71,6 @@ OCCASIONS: tuple[tuple[Answer, str], ...] = (
     (wrong_method("GET, POST"), "the document does not take the method"),
     (wrong_method("GET"), "the instance and the versions do not take the method"),
     (bad_payload("The payload is not valid JSON"), "the body of a POST cannot be used; the sentence says why"),
+    (STOPPING, "the service ends before it could commit what was asked: nothing was promised"),
     (INTERNAL, "a bug, or a store that does not answer: nothing was promised"),
 )

@@ -73,7 +73,7 @@ def read(whole: Tree, path: tuple[str, ...], *, as_text: bool) -> Answer:
 
 def _child(part: Tree | list[Tree] | str, name: str) -> Tree | list[Tree] | str | None:
     if isinstance(part, list):
-        return part[int(name)] if name.isdecimal() and int(name) < len(part) else None
+        return next((each for index, each in enumerate(part) if str(index) == name), None)
     if isinstance(part, dict):
         return next((value for key, value in part.items() if key.lower() == name), None)
     return None

@@ -184,7 +184,6 @@ def upgrade() -> None:
         sa.Column("set_name", sa.String(), nullable=True),
         sa.Column("instance", sa.Integer(), nullable=True),
         sa.Column("placement_group", sa.Integer(), nullable=True),
-        sa.Column("is_role_instance", sa.Boolean(), nullable=False),
         sa.Column("update_domain", sa.Integer(), nullable=False),
         sa.Column("fault_domain", sa.Integer(), nullable=False),
         sa.Column("zone", sa.String(), nullable=True),

@@ -1,0 +1,159 @@
+"""What may be asked of the plane. Each request is one commit: all of it, or a refusal and nothing."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from forewarn.control.polls import PollLedger
+from forewarn.core.draft import Draft
+from forewarn.core.event import Event
+from forewarn.core.fleet_check import Problem
+from forewarn.core.fleet_plan import plan_fleet
+from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.notice import Rules
+from forewarn.core.operation import Operation
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests import hosts, notices, vms
+from forewarn.core.terms import Cause
+from forewarn.core.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A request was committed: this operation, with these events."""
+
+    operation: Operation
+    events: tuple[Event, ...]
+
+
+Write = Callable[[Draft], Refusal | None]
+
+
+class Requests(ABC):
+    """The plane as those see it who want something of it."""
+
+    world: World
+    rules: Rules
+    polls: PollLedger
+    _new_id: Callable[[], str]
+
+    @abstractmethod
+    def change(self, actor: str, write: Write) -> Refusal | None:
+        """Let a rule write a draft, and commit it; a refusal changes nothing."""
+
+    def _ask(self, operation: str, actor: str, write: Write) -> Accepted | Refusal:
+        refusal = self.change(actor, write)
+        if refusal is not None:
+            return refusal
+        return Accepted(self.world.operations[operation], tuple(self.world.events_of(operation)))
+
+    def ask_for_vm(self, cause: Cause, vm: str, actor: str) -> Accepted | Refusal:
+        """A user's operation on one VM."""
+        operation = self._new_id()
+        return self._ask(operation, actor, lambda draft: vms.ask_for_vm(draft, cause, vm, operation, self.rules))
+
+    def evict(self, vm: str, actor: str) -> Accepted | Refusal:
+        """Take a Spot VM's capacity back."""
+        operation = self._new_id()
+        return self._ask(operation, actor, lambda draft: vms.evict(draft, vm, operation, self.rules))
+
+    def maintain(self, host: str, asked: hosts.Maintenance, actor: str) -> Accepted | Refusal:
+        """Planned work on a host."""
+        operation = self._new_id()
+        return self._ask(operation, actor, lambda draft: hosts.maintain(draft, host, asked, operation, self.rules))
+
+    def degrade(self, host: str, notice: timedelta | None, actor: str) -> Accepted | Refusal:
+        """A host is expected to fail."""
+        operation = self._new_id()
+        return self._ask(operation, actor, lambda draft: hosts.degrade(draft, host, notice, operation, self.rules))
+
+    def fail(self, host: str, actor: str) -> Accepted | Refusal:
+        """A host has failed."""
+        operation = self._new_id()
+        return self._ask(operation, actor, lambda draft: hosts.fail(draft, host, operation, self.rules))
+
+    def recover(self, host: str, actor: str) -> Refusal | None:
+        """A host is well again."""
+        return self.change(actor, lambda draft: hosts.recover(draft, host))
+
+    def cancel(self, operation: str, actor: str) -> Refusal | None:
+        """Call off an operation that has not started."""
+
+        def write(draft: Draft) -> Refusal | None:
+            found = self.world.operations.get(operation)
+            if found is None:
+                return Refusal(Code.ILLEGAL_STEP, f"Operation {operation} is not open; it cannot be cancelled.")
+            return notices.call_off(draft, found, self.rules)
+
+        return self.change(actor, write)
+
+    def approve(self, event: str, actor: str) -> Refusal | None:
+        """An operator's approval of one event."""
+
+        def write(draft: Draft) -> Refusal | None:
+            found = self.world.events.get(event)
+            if found is None or not found.phase.is_open:
+                return Refusal(Code.ILLEGAL_STEP, f"Event {event} is not open; it cannot be approved.")
+            notices.approve_events(draft, [found], actor)
+            return None
+
+        return self.change(actor, write)
+
+    def approve_as_guest(self, vm: str, events: Iterable[str]) -> Refusal | None:
+        """A guest's approval of events in its scope: all of them or none."""
+
+        def write(draft: Draft) -> Refusal | None:
+            guest = self.world.vms.get(vm)
+            if guest is None:
+                return Refusal(Code.NOT_FOUND, f"There is no VM {vm}.")
+            found = [self.world.events.get(event) for event in events]
+            known = [event for event in found if event and event.phase.is_open and event.scope == guest.scope]
+            if len(known) != len(found):
+                return Refusal(Code.NOT_FOUND, "An EventId is not that of an open event of this virtual machine")
+            notices.turn_on(draft, guest.scope, vm, self.rules)
+            notices.approve_events(draft, known, vm)
+            self.polls.note(guest.scope)
+            return None
+
+        return self._change_noting_a_poll(vm, write)
+
+    def first_poll(self, vm: str) -> Refusal | None:
+        """A guest of a scope that is off has asked: committed before it is answered."""
+
+        def write(draft: Draft) -> Refusal | None:
+            guest = self.world.vms.get(vm)
+            if guest is None:
+                return Refusal(Code.NOT_FOUND, f"There is no VM {vm}.")
+            notices.turn_on(draft, guest.scope, vm, self.rules)
+            self.polls.note(guest.scope)
+            return None
+
+        return self._change_noting_a_poll(vm, write)
+
+    def _change_noting_a_poll(self, vm: str, write: Write) -> Refusal | None:
+        """A change that is a poll too: it is written in the same commit, and never was if that failed."""
+        try:
+            return self.change(vm, write)
+        except BaseException:
+            self.polls.drop_urgent()
+            raise
+
+    def apply_fleet(self, spec: FleetSpec, actor: str) -> list[str] | list[Problem]:
+        """Make the fleet what the description says: the differences, or the problems and no change."""
+        outcome: list[str] | list[Problem] = []
+
+        def write(draft: Draft) -> Refusal | None:
+            nonlocal outcome
+            plan = plan_fleet(self.world, spec, self._new_id())
+            outcome = plan.problems or plan.differences
+            if plan.problems:
+                return Refusal(Code.NOT_ALLOWED, "The fleet cannot be applied.")
+            if plan.differences:
+                plan.write(draft)
+            return None
+
+        self.change(actor, write)
+        return outcome

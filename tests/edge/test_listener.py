@@ -1,0 +1,155 @@
+"""The sockets: ports of one guest each, connections that come and go, and how many there may be."""
+
+from __future__ import annotations
+
+import resource
+import socket
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from forewarn.edge.limits import connections_that_fit
+from tests.edge.wire import EVENTS, GET, Wire, stalled
+from tests.fleets import SMALL
+from tests.running import RunningService, call, free_port, running, wait_until
+
+
+def is_heard(port: int) -> bool:
+    try:
+        return call("127.0.0.1", port, "GET", EVENTS, None, {"Metadata": "true"}).status == 200
+    except ConnectionRefusedError:
+        return False
+
+
+def open_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+@pytest.fixture
+def taken() -> Iterator[socket.socket]:
+    """A port on which somebody else listens."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", free_port()))
+        listening.listen()
+        yield listening
+
+
+def test_a_port_of_its_own_names_the_guest_whatever_its_address():
+    one, other = free_port(), free_port()
+    fleet = {"vms": [{"name": "one", "port": one}, {"name": "other", "port": other}]}
+    with running(fleet) as service:
+        target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+        names = [call("127.0.0.1", port, "GET", target, None, {"Metadata": "true"}).body for port in (one, other)]
+        nobody = call("127.0.0.1", service.metadata_port, "GET", target, None, {"Metadata": "true"}).status
+
+    assert names == [b"one", b"other"]
+    assert nobody == 404
+
+
+def test_a_port_that_enters_and_leaves_the_fleet_is_opened_and_closed():
+    port = free_port()
+
+    with running({"vms": [{"name": "one"}]}) as service:
+        assert not is_heard(port)
+        service.operator("PUT", "/v1/fleet", {"vms": [{"name": "one", "port": port}]})
+        wait_until(lambda: is_heard(port), "the port to be opened")
+        service.operator("PUT", "/v1/fleet", {"vms": [{"name": "one"}]})
+        wait_until(lambda: not is_heard(port), "the port to be closed")
+
+
+def test_a_loopback_caller_may_be_given_a_name():
+    with running(SMALL, guest="web-0") as service:
+        target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+        here = call("127.0.0.1", service.metadata_port, "GET", target, None, {"Metadata": "true"})
+        of_its_own = service.guest("web-1").call(path=target)
+
+    assert (here.body, of_its_own.body) == (b"web-0", b"web-1")
+
+
+def test_a_port_that_is_taken_keeps_no_other_shut_and_is_opened_when_it_is_free(taken: socket.socket):
+    port, free = taken.getsockname()[1], free_port()
+    fleet = {"vms": [{"name": "first", "port": port}, {"name": "second", "port": free}]}
+    with running({"vms": [{"name": "other"}]}) as service:
+        reply = service.operator("PUT", "/v1/fleet", fleet)
+        wait_until(lambda: is_heard(free), "the free port to be opened")
+        taken.close()
+        wait_until(lambda: is_heard(port), "the other to be opened once it is free")
+
+    assert reply.status == 200
+
+
+def test_a_service_starts_though_a_port_is_taken_and_opens_it_when_it_is_free(taken: socket.socket):
+    port, free = taken.getsockname()[1], free_port()
+    fleet = {"vms": [{"name": "first", "port": port}, {"name": "second", "port": free}]}
+    with running(fleet):
+        assert is_heard(free)
+        taken.close()
+        wait_until(lambda: is_heard(port), "the port to be opened once it is free")
+
+
+# Connections.
+
+
+def test_connections_that_are_reset_before_they_are_accepted_leave_nothing_behind(service: RunningService):
+    desk, problems = service.service.desk, []
+    service._loop.set_exception_handler(lambda _, context: problems.append(context))
+    files = open_files()
+    with stalled(service):
+        for _ in range(100):
+            Wire(service).reset()
+
+    assert service.guest("solo").call().status == 200
+    wait_until(lambda: not desk.connections, "the connections to be forgotten")
+    wait_until(lambda: open_files() <= files, "their files to be closed")
+    assert service.service.board.guests["solo"].connections == 0
+    assert desk.strangers.connections == 0
+    assert problems == []
+
+
+def test_a_connection_beyond_the_limit_of_all_is_refused_at_once_and_the_others_go_on(service: RunningService):
+    desk = service.service.desk
+    desk.limits = replace(desk.limits, connections=3)
+    wires = [Wire(service, name) for name in ("solo", "web-0", "twin")]
+    for wire in wires:
+        wire.send(GET)
+        wire.receive()
+
+    with Wire(service, "brief") as one_more:
+        refused = one_more.receive()
+        is_closed = one_more.is_closed()
+    wires[0].send(GET)
+    goes_on = wires[0].receive()[0]
+    for wire in wires:
+        wire.__exit__()
+    wait_until(lambda: not desk.connections, "the connections to end")
+
+    assert (refused[0], refused[1]["retry-after"], is_closed) == (503, "1", True)
+    assert goes_on == 200
+    assert service.guest("brief").call().status == 200
+
+
+def test_strangers_hold_so_many_connections_together_and_no_guest_is_kept_out(service: RunningService):
+    desk = service.service.desk
+    desk.limits = replace(desk.limits, connections_of_strangers=2)
+    strangers = [Wire(service, address=f"127.200.0.{n + 1}") for n in range(2)]
+    for wire in strangers:
+        wire.send(GET)
+    answers = [wire.receive()[0] for wire in strangers]
+
+    with Wire(service, address="127.200.0.9") as one_more:
+        refused = one_more.receive()[0]
+    guest = service.guest("solo").call().status
+    for wire in strangers:
+        wire.__exit__()
+
+    assert (answers, refused, guest) == ([404, 404], 503, 200)
+    wait_until(lambda: desk.strangers.connections == 0, "the strangers to be forgotten")
+
+
+def test_there_are_never_more_connections_than_the_process_may_have_files():
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    assert connections_that_fit(10) == 10
+    assert 0 < connections_that_fit(files * 2) < files

@@ -1,0 +1,91 @@
+"""What has become of the machines, judged by what they felt and by the hosts that failed under them.
+
+Never by what the plane believes: it is the plane that is judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.core.terms import Action
+from forewarn.drivers.machines import Effect, Trouble
+
+_SWITCHES = {Action.STOP, Action.DEALLOCATE, Action.START, Action.DELETE}
+_LEAVE_IT_AS_IT_WAS = {Action.FREEZE, Action.MIGRATE}
+_LEAVE_IT_RUNNING = {Action.REBOOT, Action.REDEPLOY, Action.RESTORE, Action.START}
+
+
+@dataclass
+class _Ongoing:
+    """An action that a machine feels, and whether its host has failed meanwhile."""
+
+    effect: Effect
+    is_struck: bool = False
+
+    @property
+    def what(self) -> str:
+        return f"{self.effect.action} of {self.effect.operation}"
+
+
+class MachinesAsFelt:
+    """Which machines are up, going by the ledger."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self._ongoing: dict[str, list[_Ongoing]] = {}
+        self._left_down: dict[str, str] = {}  # and why
+
+    def feel(self, effect: Effect) -> None:
+        """An action begins on a machine."""
+        self._ongoing.setdefault(effect.vm, []).append(_Ongoing(effect))
+
+    def strike(self, vm: str, host: str) -> None:
+        """The host failed under the machine: no action that goes on there brings it up."""
+        self._settle(vm)
+        self._left_down[vm] = f"{host} failed under it"
+        for ongoing in self._ongoing.get(vm, ()):
+            ongoing.is_struck |= ongoing.effect.destination in {None, host}
+
+    def settle_all(self) -> None:
+        """Before the wall clock is set: what has ended has ended, whatever the clock will say."""
+        for vm in self._ongoing:
+            self._settle(vm)
+
+    def _settle(self, vm: str) -> None:
+        now, ongoing = self._now(), self._ongoing.get(vm, [])
+        for each in list(ongoing):
+            if each.effect.ends_at is not None and each.effect.ends_at <= now:
+                ongoing.remove(each)
+                self._end(vm, each)
+
+    def _end(self, vm: str, ended: _Ongoing) -> None:
+        action, trouble = Action(ended.effect.action), ended.effect.trouble
+        if trouble is Trouble.FAILS_DOWN:
+            self._left_down[vm] = f"{ended.what} left it so"
+        elif trouble is None and action not in _LEAVE_IT_AS_IT_WAS:
+            if ended.is_struck and action in _LEAVE_IT_RUNNING:
+                return
+            self._left_down.pop(vm, None)
+            hanging = [each for each in self._ongoing[vm] if each.effect.ends_at is None]
+            for each in hanging:  # whatever hung has been overtaken
+                self._ongoing[vm].remove(each)
+
+    def under_way(self, vm: str) -> list[Effect]:
+        """The actions that the machine feels now."""
+        self._settle(vm)
+        return [each.effect for each in self._ongoing.get(vm, ())]
+
+    def why_down(self, vm: str, is_owners: Callable[[str], bool], but: str) -> str | None:
+        """Why the machine is down, other than through the operation `but`; None: it is up.
+
+        What its owner switches is not down by that. Nor is it for a switch that hangs: nobody can tell, and its
+        owner wanted it off, or knows that it is not on.
+        """
+        self._settle(vm)
+        for each in self._ongoing.get(vm, ()):
+            hangs_as_switch = each.effect.ends_at is None and each.effect.action in _SWITCHES
+            if each.effect.operation != but and not is_owners(each.effect.operation) and not hangs_as_switch:
+                return f"{each.what} is under way"
+        return self._left_down.get(vm)
