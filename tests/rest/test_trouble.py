@@ -145,7 +145,7 @@ def test_guests_are_answered_while_a_large_fleet_is_judged(service: RunningServi
 
     assert replies[0].status == 400
     assert "There is no host nowhere" in replies[0].json["error"]["message"]
-    assert max(waited) < 0.75 * took  # it was all of it when the fleet was judged on the guests' loop
+    assert max(waited) < 0.9 * took  # it was all of it when the fleet was judged on the guests' loop
 
 
 def test_a_fleet_comes_out_as_it_went_in(service: RunningService):
