@@ -18,7 +18,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.control.polls import PollLedger
 from forewarn.core import decide as decide_module
 from forewarn.core import draft as draft_module
-from forewarn.core import holds, steps
+from forewarn.core import holds, settle, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.operation import Outcome
@@ -86,6 +86,10 @@ def _never_says_so() -> list[object]:
             draft.put(event)
 
     return [patch.object(steps, "start", start)]
+
+
+def _forgets_who_lands_on_a_host_under_notice() -> list[object]:
+    return [patch.object(settle, "admit", lambda *_: None)]
 
 
 def _begins_again_after_a_crash() -> list[object]:
@@ -333,6 +337,7 @@ PLANTED = (
     Planted("promises anew half of what it should", 2, "of notice", _promises_anew_too_little),
     Planted("acts in the moment it says Started", 3, "between Started and", _acts_before_it_says_so),
     Planted("acts without ever saying Started", 3, "before it was told", _never_says_so),
+    Planted("forgets who lands on a host", 3, "was not told", _forgets_who_lands_on_a_host_under_notice),
     Planted("begins again after a crash without asking", 4, "twice", _begins_again_after_a_crash),
     Planted("overlooks other update domains", 5, "was down", _overlooks_update_domains),
     Planted("names two update domains in one event", 5, "names VMs of", _names_two_domains_in_one_event),

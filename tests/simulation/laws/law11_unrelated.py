@@ -88,9 +88,6 @@ class Law(Checker):
         waited = self._waited(operation)
         acted = {vm for vm in operation.targets if (operation.id, vm) in self.simulation.acted}
         missing = set(operation.targets) - acted - self.simulation.concluded(operation.id)
-        missing -= {
-            attempt.vm for attempt in self.simulation.world.attempts_of(operation.id)
-        }  # its own call is stuck
         self.require(
             not missing or waited < _ACT_SLACK,
             f"{operation.title} ({operation.id}) has started, waited for {waited}, and {missing} felt nothing",
