@@ -294,6 +294,10 @@ def _comes_back_to_a_silent_scope_for_ever() -> list[object]:
     ]
 
 
+def _waits_for_the_next_request_after_a_lost_reply() -> list[object]:
+    return [patch.object(ControlPlane, "_transaction", lambda plane: plane.store.transaction())]
+
+
 def _lets_what_runs_silently_wait_an_hour() -> list[object]:
     real_holds, real_look, hour = decide_module.holds, plane_module.next_look, timedelta(hours=1)
 
@@ -357,7 +361,8 @@ PLANTED = (
     Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),
     Planted("waits for ever for an outcome", 10, "still open", _waits_for_ever_for_an_outcome),
     Planted("comes back to a silent scope for ever", 10, "no time passed", _comes_back_to_a_silent_scope_for_ever),
+    Planted("overlooks a lost reply", 10, "no more than", _waits_for_the_next_request_after_a_lost_reply),
     Planted("never looks at a held operation again", 11, "has not", _never_looks_at_a_held_operation_again),
-    Planted("waits for a hanging driver", 11, "has not", _waits_for_a_hanging_driver),
+    Planted("waits for a hanging driver", 11, "has not|felt nothing", _waits_for_a_hanging_driver),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
 )

@@ -188,7 +188,7 @@ def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> N
     if operation.cause.does_planned_work:
         for vm in operation.targets:
             if vm not in failed:
-                withdraw_from_planned_work(draft, vm, f"the {operation.cause} of {vm} did the work")
+                _withdraw_from_planned_work(draft, draft.vm(vm), f"the {operation.cause} of {vm} did the work")
 
 
 def cancel(draft: Draft, operation: Operation, reason: str) -> None:
@@ -230,9 +230,19 @@ def withdraw(draft: Draft, operation: Operation, vm: str, reason: str) -> None:
                 draft.put(replace(event, phase=phase, ended_at=draft.now, reason=reason))
 
 
-def withdraw_from_planned_work(draft: Draft, vm: str, reason: str) -> None:
-    """Take a VM out of all planned platform work that has not started."""
-    for known in list(draft.world.operations_on_vm(vm)):
+def _withdraw_from_planned_work(draft: Draft, vm: Vm, reason: str) -> None:
+    """Take a VM out of all planned platform work that has not started, and that it would not feel any more."""
+    for known in list(draft.world.operations_on_vm(vm.name)):
         operation = draft.operation(known.id)
-        if operation.phase is Phase.SCHEDULED and operation.cause.is_planned and vm in operation.targets:
-            withdraw(draft, operation, vm, reason)
+        if operation.phase is not Phase.SCHEDULED or not operation.cause.is_planned:
+            continue
+        if vm.name in operation.targets and not _will_be_felt(draft, operation, vm):
+            withdraw(draft, operation, vm.name, reason)
+
+
+def _will_be_felt(draft: Draft, operation: Operation, vm: Vm) -> bool:
+    """Whether the work is on a host that the VM has not left; a host made for a VM alone is as new as the VM."""
+    if operation.host is None or operation.host != vm.host or not vm.is_on_host:
+        return False
+    host = draft.host(vm.host)
+    return host is not None and host.is_declared
