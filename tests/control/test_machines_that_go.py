@@ -131,6 +131,38 @@ def test_a_reboot_under_way_on_a_host_that_fails_does_not_make_the_vm_run_there(
     assert bench.vm("solo").host != "host-0"
 
 
+def test_a_reboot_that_ends_after_its_host_failed_and_came_back_does_not_pass_for_the_restore():
+    bench = Bench(WEB)
+    bench.ask(Cause.RESTART, "solo")
+    bench.advance(seconds=10)
+    bench.fail("host-0")
+    bench.plane.recover("host-0", "operator")
+    bench.machines.order("solo", Trouble.FAILS)
+
+    bench.advance(minutes=5)
+
+    assert bench.effects("solo") == ["reboot", "restore"]
+    assert bench.vm("solo").state is VmState.DOWN
+
+
+def test_a_delete_and_a_restore_that_are_due_in_the_same_moment_come_one_after_the_other(bench: Bench):
+    profile = {
+        **ONE_HOST_EACH,
+        "vms": [{**each, "terminate_notification": "PT5M"} for each in ONE_HOST_EACH["vms"]],
+    }
+    bench.plane.apply_fleet(read_json(profile).spec, "test")
+    delete = bench.ask(Cause.DELETE, "a")
+    bench.approve("a", bench.event(delete))
+    failed = bench.fail("host-0")
+
+    bench.advance(minutes=5)
+
+    assert bench.effects("a") == ["delete"]
+    assert bench.operation(delete).phase is Phase.COMPLETED
+    assert bench.operation(failed).phase is Phase.COMPLETED
+    assert bench.plane.bugs == 0
+
+
 def test_an_eviction_that_fails_gives_the_vm_its_notice_of_the_hosts_work_again():
     bench = Bench(WEB)
     bench.turn_on("spot")

@@ -254,10 +254,10 @@ def _says_cancelled_and_forgets() -> list[object]:
 def _takes_what_never_began_for_done() -> list[object]:
     real = Hands._look
 
-    def look(hands, attempt, now):
+    def look(hands, world, attempt, now):
         if isinstance(hands._check(attempt), NotBegun):
             return decide_module.Report(*attempt.key, Outcome.DONE)
-        return real(hands, attempt, now)
+        return real(hands, world, attempt, now)
 
     return [patch.object(Hands, "_look", look)]
 
@@ -274,8 +274,8 @@ def _never_looks_at_a_held_operation_again() -> list[object]:
 def _waits_for_ever_for_an_outcome() -> list[object]:
     real = Hands._look
 
-    def look(hands, attempt, now):
-        return real(hands, replace(attempt, deadline_at=now + timedelta(days=1)), now)
+    def look(hands, world, attempt, now):
+        return real(hands, world, replace(attempt, deadline_at=now + timedelta(days=1)), now)
 
     return [patch.object(Hands, "_look", look)]
 

@@ -51,7 +51,7 @@ class Simulation:
         self.outside = Outside(self.store)
         self.promises = Promises(self.outside, self.clock.elapsed, self._rules.silence)
         self.witness = Witness(KnownVms(lambda: self.world.vms))
-        self.felt = MachinesAsFelt(self.clock.now)
+        self.felt = MachinesAsFelt(self.clock.now, self.witness.is_owners_switch)
         self.counting = Counting(self)
         self.dice = Dice(self._die("faults"), counts=self.counts)
         self.machines = Machines.open()

@@ -17,7 +17,7 @@ from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase, Step, after
-from forewarn.core.terms import Action, Condition, VmState
+from forewarn.core.terms import Action, Cause, Condition, VmState
 
 _STATE_AFTER = {
     Action.STOP: VmState.STOPPED,
@@ -148,7 +148,12 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
     else:
         state = report.state or vm.state
         host = report.host or vm.host
-    if state is VmState.RUNNING and attempt.action is not Action.RESTORE and _has_failed(draft, host):
+    brings_back = attempt.action is Action.RESTORE
+    if (
+        state is VmState.RUNNING
+        and not brings_back
+        and (_has_failed(draft, host) or _is_to_be_restored(draft, vm))
+    ):
         state = VmState.DOWN
     if (state, host) != (vm.state, vm.host):
         draft.put(replace(vm, state=state, host=host))
@@ -168,6 +173,15 @@ def _state_after(action: Action, vm: Vm) -> VmState:
 def _has_failed(draft: Draft, host: str) -> bool:
     found = draft.host(host)
     return found is not None and found.condition is Condition.FAILED
+
+
+def _is_to_be_restored(draft: Draft, vm: Vm) -> bool:
+    """Whether its host failed under it and nobody has brought it back yet, whatever has become of the host."""
+    return any(
+        draft.operation(known.id).phase.is_open and vm.name in draft.operation(known.id).targets
+        for known in draft.world.operations_on_vm(vm.name)
+        if known.cause is Cause.FAIL
+    )
 
 
 def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> None:
