@@ -176,6 +176,23 @@ def test_an_eviction_that_fails_gives_the_vm_its_notice_of_the_hosts_work_again(
     assert len(told) == 1
 
 
+def test_the_audit_notes_a_vm_that_has_to_come_up_beside_another_update_domain_of_its_set():
+    bench = Bench(
+        fleet(
+            vm("web-0", "host-0", availability_set="web"),
+            vm("web-1", "host-1", availability_set="web"),
+            hosts=2,
+            availability_sets=[{"name": "web"}],
+        )
+    )
+
+    redeploy = bench.ask(Cause.REDEPLOY, "web-0")
+    bench.advance(minutes=3)
+
+    assert bench.vm("web-0").host == "host-1"
+    assert ("share host", "web-0", "host-1 holds another update domain of web") in bench.audit(redeploy)
+
+
 def test_a_host_of_its_own_goes_with_its_vm():
     bench = Bench({"vms": [{"name": "lonely"}]})
     assert "lonely-host" in bench.plane.world.hosts

@@ -17,6 +17,7 @@ from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase, Step, after
+from forewarn.core.placement import lands_beside_another_domain
 from forewarn.core.terms import Action, Cause, Condition, VmState
 
 _STATE_AFTER = {
@@ -155,6 +156,9 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
         and (_has_failed(draft, host) or _is_to_be_restored(draft, vm))
     ):
         state = VmState.DOWN
+    if host != vm.host and lands_beside_another_domain(draft.world, vm, host):
+        why = f"{host} holds another update domain of {vm.set_name}"
+        draft.note("share host", operation=attempt.operation, subject=vm.name, detail=why)
     if (state, host) != (vm.state, vm.host):
         draft.put(replace(vm, state=state, host=host))
     if state is VmState.DELETED and vm.set_name and vm.instance is not None:
