@@ -74,7 +74,19 @@ def test_a_program_is_given_the_differences(fleet_file: Path):
         cli = command_line(service)
 
         assert len(cli.json("fleet", "apply", str(fleet_file))["differences"]) == 5
-        assert cli.json("fleet", "apply", str(fleet_file)) == {"differences": []}
+        assert cli.json("fleet", "apply", str(fleet_file)) == {"differences": [], "warnings": []}
+
+
+def test_a_scale_set_with_two_update_domains_on_one_host_is_taken_with_a_warning(fleet_file: Path):
+    fleet_file.write_text(FLEET + '[[scale_sets]]\nname = "pool"\ncapacity = 3\nhosts = ["host-1"]\n')
+    with running() as service:
+        outcome = command_line(service)("fleet", "apply", str(fleet_file))
+
+        assert len(service.get("/v1/scopes")["scopes"]) == 3
+    assert outcome.code == 0
+    assert outcome.err == (
+        "Warning: pool has more than one update domain on host-1: work on such a host takes them down together.\n"
+    )
 
 
 def test_fleet_show_counts_what_there_is(still: CommandLine):

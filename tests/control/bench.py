@@ -7,6 +7,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import sqlalchemy as sa
+
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
@@ -25,6 +27,7 @@ from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
 from forewarn.store import history
 from forewarn.store.sql import SqlStore
+from forewarn.store.tables import deeds
 from forewarn.wire.fleet_file import read_json
 
 NOON = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
@@ -129,6 +132,14 @@ class Bench:
 
     def phases(self, accepted: Accepted | Refusal) -> list[str]:
         return [str(event.phase) for event in self.events(accepted)]
+
+    def audit(self, accepted: Accepted | Refusal) -> list[tuple[str, str, str]]:
+        """What was done for it: verb, subject and detail."""
+        assert isinstance(accepted, Accepted), accepted
+        query = sa.select(deeds.c.verb, deeds.c.subject, deeds.c.detail).order_by(deeds.c.id)
+        with self.store.transaction() as transaction:
+            rows = transaction.connection.execute(query.where(deeds.c.operation == accepted.operation.id))
+            return [tuple(row) for row in rows]
 
     def vm(self, name: str) -> Vm:
         return self.plane.world.vms[name]

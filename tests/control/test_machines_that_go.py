@@ -131,6 +131,38 @@ def test_a_reboot_under_way_on_a_host_that_fails_does_not_make_the_vm_run_there(
     assert bench.vm("solo").host != "host-0"
 
 
+def test_a_reboot_that_ends_after_its_host_failed_and_came_back_does_not_pass_for_the_restore():
+    bench = Bench(WEB)
+    bench.ask(Cause.RESTART, "solo")
+    bench.advance(seconds=10)
+    bench.fail("host-0")
+    bench.plane.recover("host-0", "operator")
+    bench.machines.order("solo", Trouble.FAILS)
+
+    bench.advance(minutes=5)
+
+    assert bench.effects("solo") == ["reboot", "restore"]
+    assert bench.vm("solo").state is VmState.DOWN
+
+
+def test_a_delete_and_a_restore_that_are_due_in_the_same_moment_come_one_after_the_other(bench: Bench):
+    profile = {
+        **ONE_HOST_EACH,
+        "vms": [{**each, "terminate_notification": "PT5M"} for each in ONE_HOST_EACH["vms"]],
+    }
+    bench.plane.apply_fleet(read_json(profile).spec, "test")
+    delete = bench.ask(Cause.DELETE, "a")
+    bench.approve("a", bench.event(delete))
+    failed = bench.fail("host-0")
+
+    bench.advance(minutes=5)
+
+    assert bench.effects("a") == ["delete"]
+    assert bench.operation(delete).phase is Phase.COMPLETED
+    assert bench.operation(failed).phase is Phase.COMPLETED
+    assert bench.plane.bugs == 0
+
+
 def test_an_eviction_that_fails_gives_the_vm_its_notice_of_the_hosts_work_again():
     bench = Bench(WEB)
     bench.turn_on("spot")
@@ -142,6 +174,23 @@ def test_an_eviction_that_fails_gives_the_vm_its_notice_of_the_hosts_work_again(
 
     told = [event for event in bench.events(freeze) if event.phase.is_open and "spot" in event.resources]
     assert len(told) == 1
+
+
+def test_the_audit_notes_a_vm_that_has_to_come_up_beside_another_update_domain_of_its_set():
+    bench = Bench(
+        fleet(
+            vm("web-0", "host-0", availability_set="web"),
+            vm("web-1", "host-1", availability_set="web"),
+            hosts=2,
+            availability_sets=[{"name": "web"}],
+        )
+    )
+
+    redeploy = bench.ask(Cause.REDEPLOY, "web-0")
+    bench.advance(minutes=3)
+
+    assert bench.vm("web-0").host == "host-1"
+    assert ("share host", "web-0", "host-1 holds another update domain of web") in bench.audit(redeploy)
 
 
 def test_a_host_of_its_own_goes_with_its_vm():

@@ -78,6 +78,20 @@ def test_the_owners_own_move_stop_or_delete_does_the_work_that_waits(bench: Benc
     assert bench.operation(degrade).targets == ("spot",)
 
 
+def test_an_owners_redeploy_that_finds_no_other_host_leaves_the_hosts_work_announced(bench: Bench):
+    for host in ("host-0", "host-2", "host-3"):
+        bench.degrade(host, days=6)
+    degrade = bench.degrade("host-1", days=6)
+    own = bench.ask(Cause.REDEPLOY, "web-1")
+    bench.approve("web-0", bench.event(own))
+
+    bench.advance(minutes=3)
+
+    assert bench.operation(own).phase is Phase.COMPLETED
+    assert bench.vm("web-1").host == "host-1"
+    assert bench.phases(degrade) == ["Scheduled", "Scheduled"]
+
+
 def test_an_owners_operation_that_is_cancelled_leaves_the_platform_event_standing(bench: Bench):
     degrade = bench.degrade("host-2")
     own = bench.ask(Cause.REDEPLOY, "web-2")

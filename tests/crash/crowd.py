@@ -76,6 +76,12 @@ class Crowd:
                 if event["EventStatus"] == "Scheduled" and name in event["Resources"] and dice.random() < 0.4:
                     self._approve(name, address, event["EventId"])
 
+    def poll(self, name: str, address: str) -> None:
+        """Somebody who is not in the crowd reads its document."""
+        status, _ = self._as_guest(address, "GET")
+        assert status == 200, f"{name} was answered {status}"
+        self.answered.polls.add(name)
+
     def _approve(self, name: str, address: str, event: str) -> None:
         body = json.dumps({"StartRequests": [{"EventId": event}]})
         answer = self._patiently("POST approve", lambda: self._as_guest(address, "POST", body))

@@ -329,7 +329,7 @@ def test_an_exported_fleet_applied_again_changes_nothing(service: RunningService
 
     reply = service.operator("PUT", "/v1/fleet", exported)
 
-    assert (reply.status, reply.json) == (200, {"differences": []})
+    assert (reply.status, reply.json) == (200, {"differences": [], "warnings": []})
 
 
 # Who may ask.

@@ -12,7 +12,6 @@ from datetime import datetime
 from forewarn.core.terms import Action
 from forewarn.drivers.machines import Effect, Trouble
 
-_SWITCHES = {Action.STOP, Action.DEALLOCATE, Action.START, Action.DELETE}
 _LEAVE_IT_AS_IT_WAS = {Action.FREEZE, Action.MIGRATE}
 _LEAVE_IT_RUNNING = {Action.REBOOT, Action.REDEPLOY, Action.RESTORE, Action.START}
 
@@ -32,8 +31,9 @@ class _Ongoing:
 class MachinesAsFelt:
     """Which machines are up, going by the ledger."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, now: Callable[[], datetime], is_owners: Callable[[str], bool]) -> None:
         self._now = now
+        self._is_owners = is_owners  # whether it is an owner's operation that switches a machine on or off
         self._ongoing: dict[str, list[_Ongoing]] = {}
         self._left_down: dict[str, str] = {}  # and why
 
@@ -63,7 +63,8 @@ class MachinesAsFelt:
     def _end(self, vm: str, ended: _Ongoing) -> None:
         action, trouble = Action(ended.effect.action), ended.effect.trouble
         if trouble is Trouble.FAILS_DOWN:
-            self._left_down[vm] = f"{ended.what} left it so"
+            if not self._is_owners(ended.effect.operation):  # who switches it may leave it off
+                self._left_down[vm] = f"{ended.what} left it so"
         elif trouble is None and action not in _LEAVE_IT_AS_IT_WAS:
             if ended.is_struck and action in _LEAVE_IT_RUNNING:
                 return
@@ -77,15 +78,13 @@ class MachinesAsFelt:
         self._settle(vm)
         return [each.effect for each in self._ongoing.get(vm, ())]
 
-    def why_down(self, vm: str, is_owners: Callable[[str], bool], but: str) -> str | None:
+    def why_down(self, vm: str, but: str) -> str | None:
         """Why the machine is down, other than through the operation `but`; None: it is up.
 
-        What its owner switches is not down by that. Nor is it for a switch that hangs: nobody can tell, and its
-        owner wanted it off, or knows that it is not on.
+        What its owner switches is not down by that, whatever comes of it.
         """
         self._settle(vm)
         for each in self._ongoing.get(vm, ()):
-            hangs_as_switch = each.effect.ends_at is None and each.effect.action in _SWITCHES
-            if each.effect.operation != but and not is_owners(each.effect.operation) and not hangs_as_switch:
+            if each.effect.operation != but and not self._is_owners(each.effect.operation):
                 return f"{each.what} is under way"
         return self._left_down.get(vm)

@@ -102,7 +102,7 @@ class Lobby:
 
     def _serve_document(self, wish: ReadEvents, seated: Guest) -> Answer | None:
         seated.polled_at = seated.panel.polled_at = self._simulation.moment()
-        self._simulation.board.polled.add(seated.panel)
+        self._simulation.board.polled[seated.panel] = None
         answer = read_events(wish, seated, may_hold=False)
         document = seated.panel.page.document
         tag = (document.generation, document.incarnation, wish.version.name)

@@ -54,6 +54,7 @@ class Outcome:
 
 def run_seed(seed: int, planted: str | None = None) -> Outcome:
     """One simulated day and its end."""
+    before = structlog.get_config()
     structlog.configure([_listen], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     bug = next((each for each in PLANTED if each.name == planted), None)
     simulation = Simulation(seed)
@@ -66,6 +67,7 @@ def run_seed(seed: int, planted: str | None = None) -> Outcome:
         return Outcome(seed, simulation.counts, traceback.format_exc(), planted)
     finally:
         simulation.close()
+        structlog.configure(**before)
     return Outcome(seed, simulation.counts)
 
 

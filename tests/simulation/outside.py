@@ -37,6 +37,11 @@ class Outside:
                 return self._row(query, key)
         return self._connection.exec_driver_sql(query, (key,)).one_or_none()
 
+    def number(self) -> int:
+        """The last commit."""
+        with self._store.transaction() as transaction:
+            return transaction.number
+
     def phase_of_operation(self, operation: str) -> Phase | None:
         row = self._row("SELECT phase FROM operations WHERE id = ?", operation)
         return Phase(row.phase) if row else None

@@ -18,7 +18,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.control.polls import PollLedger
 from forewarn.core import decide as decide_module
 from forewarn.core import draft as draft_module
-from forewarn.core import holds, steps
+from forewarn.core import holds, settle, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.operation import Outcome
@@ -86,6 +86,10 @@ def _never_says_so() -> list[object]:
             draft.put(event)
 
     return [patch.object(steps, "start", start)]
+
+
+def _forgets_who_lands_on_a_host_under_notice() -> list[object]:
+    return [patch.object(settle, "admit", lambda *_: None)]
 
 
 def _begins_again_after_a_crash() -> list[object]:
@@ -250,10 +254,10 @@ def _says_cancelled_and_forgets() -> list[object]:
 def _takes_what_never_began_for_done() -> list[object]:
     real = Hands._look
 
-    def look(hands, attempt, now):
+    def look(hands, world, attempt, now):
         if isinstance(hands._check(attempt), NotBegun):
             return decide_module.Report(*attempt.key, Outcome.DONE)
-        return real(hands, attempt, now)
+        return real(hands, world, attempt, now)
 
     return [patch.object(Hands, "_look", look)]
 
@@ -270,8 +274,8 @@ def _never_looks_at_a_held_operation_again() -> list[object]:
 def _waits_for_ever_for_an_outcome() -> list[object]:
     real = Hands._look
 
-    def look(hands, attempt, now):
-        return real(hands, replace(attempt, deadline_at=now + timedelta(days=1)), now)
+    def look(hands, world, attempt, now):
+        return real(hands, world, replace(attempt, deadline_at=now + timedelta(days=1)), now)
 
     return [patch.object(Hands, "_look", look)]
 
@@ -288,6 +292,10 @@ def _comes_back_to_a_silent_scope_for_ever() -> list[object]:
         patch.object(PollLedger, "take_silent", take_silent),
         patch.object(PollLedger, "forget", lambda *_: None),
     ]
+
+
+def _waits_for_the_next_request_after_a_lost_reply() -> list[object]:
+    return [patch.object(ControlPlane, "_transaction", lambda plane: plane.store.transaction())]
 
 
 def _lets_what_runs_silently_wait_an_hour() -> list[object]:
@@ -333,6 +341,7 @@ PLANTED = (
     Planted("promises anew half of what it should", 2, "of notice", _promises_anew_too_little),
     Planted("acts in the moment it says Started", 3, "between Started and", _acts_before_it_says_so),
     Planted("acts without ever saying Started", 3, "before it was told", _never_says_so),
+    Planted("forgets who lands on a host", 3, "was not told", _forgets_who_lands_on_a_host_under_notice),
     Planted("begins again after a crash without asking", 4, "twice", _begins_again_after_a_crash),
     Planted("overlooks other update domains", 5, "was down", _overlooks_update_domains),
     Planted("names two update domains in one event", 5, "names VMs of", _names_two_domains_in_one_event),
@@ -352,7 +361,8 @@ PLANTED = (
     Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),
     Planted("waits for ever for an outcome", 10, "still open", _waits_for_ever_for_an_outcome),
     Planted("comes back to a silent scope for ever", 10, "no time passed", _comes_back_to_a_silent_scope_for_ever),
+    Planted("overlooks a lost reply", 10, "no more than", _waits_for_the_next_request_after_a_lost_reply),
     Planted("never looks at a held operation again", 11, "has not", _never_looks_at_a_held_operation_again),
-    Planted("waits for a hanging driver", 11, "has not", _waits_for_a_hanging_driver),
+    Planted("waits for a hanging driver", 11, "has not|felt nothing", _waits_for_a_hanging_driver),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
 )

@@ -14,7 +14,7 @@ from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import Rules
 from forewarn.core.phase import Phase
-from forewarn.core.world import World
+from forewarn.core.world import Changes, World
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
 from forewarn.errors import StoreUnavailable
@@ -51,7 +51,7 @@ class Simulation:
         self.outside = Outside(self.store)
         self.promises = Promises(self.outside, self.clock.elapsed, self._rules.silence)
         self.witness = Witness(KnownVms(lambda: self.world.vms))
-        self.felt = MachinesAsFelt(self.clock.now)
+        self.felt = MachinesAsFelt(self.clock.now, self.witness.is_owners_switch)
         self.counting = Counting(self)
         self.dice = Dice(self._die("faults"), counts=self.counts)
         self.machines = Machines.open()
@@ -63,6 +63,7 @@ class Simulation:
         self._moments = 0
         self._effects_seen = 0
         self.plane: ControlPlane | None = None
+        self.shown = 0  # the last commit that the plane has shown
         self.undisturbed_since = timedelta(0)
         self._not_before_retry = timedelta(0)
         self.acted: set[tuple[str, str]] = set()
@@ -165,7 +166,7 @@ class Simulation:
             new_id=self._new_id,
             monotonic=self.moment,
         )
-        plane.observers.append(self.counting.saw_commit)
+        plane.observers += [self.counting.saw_commit, self._saw_commit]
         self.board: Board = board
         self._last_world = plane.world
         try:
@@ -184,6 +185,9 @@ class Simulation:
         for checker in self.checkers:
             checker.after_restart()
         self.tick()
+
+    def _saw_commit(self, changes: Changes) -> None:
+        self.shown = changes.number
 
     def _die_now(self) -> None:
         """The process is gone; another starts after a while."""
@@ -237,10 +241,9 @@ class Simulation:
         if plane is None:
             return StoreUnavailable("nobody is there")
         outcome = self._call(lambda: act(plane))
-        if not isinstance(outcome, BaseException):
-            self.tick()
-            if self.plane is not plane:
-                return StoreUnavailable("it died before it answered")
+        self.tick()
+        if self.plane is not plane:
+            return StoreUnavailable("it died before it answered")
         return outcome
 
     def _new_id(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -44,7 +45,7 @@ def test_a_planted_bug_is_caught_by_the_checker_of_its_law(planted):
 
     assert problem is not None, f"{planted.name} was not caught in {len(PLANTED_SEEDS)} seeds"
     assert problem.startswith(f"law {planted.law}:"), problem
-    assert planted.complaint in problem
+    assert re.search(planted.complaint, problem)
 
 
 def test_every_law_has_a_planted_bug():

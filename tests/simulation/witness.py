@@ -88,6 +88,9 @@ class KnownVms:
         return list(self._present().values())
 
 
+_OWNERS_SWITCH = {Cause.STOP, Cause.DEALLOCATE, Cause.START}
+
+
 @dataclass
 class Witness:
     """Everything seen so far."""
@@ -115,6 +118,10 @@ class Witness:
         for event in before.document.events if before else ():
             if event.id not in there:
                 self._lose_event(event, now)
+
+    def is_owners_switch(self, operation: str) -> bool:
+        """Whether an owner only switched a machine on or off: it is not down by that."""
+        return self.asked[operation].cause in _OWNERS_SWITCH
 
     def lose_document(self, scope: str, now: datetime) -> None:
         """The scope is gone, and what it was told with it."""

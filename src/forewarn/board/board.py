@@ -55,7 +55,7 @@ class Board:
         self._by_address: dict[str, Guest] = {}
         self._by_port: dict[int, Guest] = {}
         self._by_interface: dict[str, Guest] = {}
-        self.polled: set[Panel] = set()  # added to by the listener, taken from by the plane
+        self.polled: dict[Panel, None] = {}  # filled by the listener, emptied by the plane
         self.on_change: Callable[[Panel], None] = wake_waiters
         self.on_seats: Callable[[], None] = lambda: None
 
@@ -123,7 +123,7 @@ class Board:
 
     def take_polled(self) -> list[Panel]:
         """The panels that were read since the last time; how long that takes depends on them alone."""
-        return [self.polled.pop() for _ in range(len(self.polled))]  # others may be added meanwhile
+        return [self.polled.popitem()[0] for _ in range(len(self.polled))]  # others may be added meanwhile
 
     # The listener's side.
 

@@ -50,6 +50,8 @@ def apply(file: Path, client: Client, as_json: bool) -> None:
         click.echo(line)
     count = len(answer["differences"])
     click.echo(f"{counted(count, 'change')} applied." if count else "Nothing differs.")
+    for line in answer["warnings"]:
+        click.echo(f"Warning: {line}", err=True)
 
 
 def _with_lines(message: str, text: str, name: str) -> str:

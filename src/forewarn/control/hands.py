@@ -14,7 +14,7 @@ import structlog
 from forewarn.control.wakes import Wakes
 from forewarn.core.decide import Report
 from forewarn.core.operation import Attempt, Outcome
-from forewarn.core.terms import Action, VmState
+from forewarn.core.terms import VmState
 from forewarn.core.world import World
 from forewarn.drivers.base import Driver, Ended, NotBegun, Progress, Running, Undecidable
 
@@ -22,12 +22,11 @@ log = structlog.get_logger()
 
 Key = tuple[str, str]
 _MOMENT = timedelta(seconds=1)
-_SWITCHES = frozenset({Action.STOP, Action.DEALLOCATE, Action.START, Action.DELETE})
 
 
-def _feared(attempt: Attempt) -> VmState | None:
+def _feared(world: World, attempt: Attempt) -> VmState | None:
     """What a machine is taken for when nobody knows: down, unless its owner was only switching it."""
-    return None if attempt.action in _SWITCHES else VmState.DOWN
+    return VmState.DOWN if world.operations[attempt.operation].cause.takes_vm_down else None
 
 
 class Hands:
@@ -63,23 +62,23 @@ class Hands:
             attempt = world.attempts.get(key)
             if attempt is None or attempt.outcome is not None:
                 continue
-            report = self._look(attempt, now)
+            report = self._look(world, attempt, now)
             if report is not None:
                 found[key] = report
                 self._looks.set(key, now)  # until the report is committed it may be needed again
         return found
 
-    def _look(self, attempt: Attempt, now: datetime) -> Report | None:
+    def _look(self, world: World, attempt: Attempt, now: datetime) -> Report | None:
         progress = self._check(attempt)
         match progress:
             case Ended(outcome, reason, state, host):
                 return Report(*attempt.key, outcome, reason, state, host)
             case Undecidable(why):
-                return Report(*attempt.key, Outcome.FAILED, why, _feared(attempt))
+                return Report(*attempt.key, Outcome.FAILED, why, _feared(world, attempt))
             case NotBegun() | Running() if now >= attempt.deadline_at:
                 limit = attempt.deadline_at - attempt.recorded_at
                 why = f"no outcome after {limit.total_seconds():.0f} s"
-                state = None if isinstance(progress, NotBegun) else _feared(attempt)
+                state = None if isinstance(progress, NotBegun) else _feared(world, attempt)
                 return Report(*attempt.key, Outcome.FAILED, why, state)
             case NotBegun():
                 self._begin(attempt)

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import structlog
@@ -36,7 +37,7 @@ from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
 from forewarn.drivers.base import Driver
-from forewarn.errors import ForewarnError
+from forewarn.errors import ForewarnError, StoreUnavailable
 from forewarn.store.sql import SqlStore, Transaction
 
 log = structlog.get_logger()
@@ -75,6 +76,7 @@ class ControlPlane(Requests):
         self._hands = Hands(driver)
         self._looks: Wakes[str, datetime] = Wakes()
         self._due: set[str] = set()
+        self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
         self._shown = 0  # the last commit that was shown
         self._watch = ClockWatch(clock)
@@ -94,6 +96,16 @@ class ControlPlane(Requests):
 
     # Commits.
 
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        """The store's; when it breaks off, nobody knows what was kept until it is read again."""
+        try:
+            with self.store.transaction() as transaction:
+                yield transaction
+        except StoreUnavailable:
+            self._is_sure = False
+            raise
+
     def change(self, actor: str, write: Write) -> Refusal | None:
         """Let a rule write a draft, and commit it; a refusal changes nothing."""
         self._allow_for_step()
@@ -102,7 +114,7 @@ class ControlPlane(Requests):
     def _commit(self, actor: str, write: Write) -> Refusal | None:
         changes: Changes | None = None
         while True:
-            with self.store.transaction() as transaction:
+            with self._transaction() as transaction:
                 if self._is_current(transaction):
                     draft = Draft(self.world, self.clock.now(), actor)
                     refusal = write(draft)
@@ -124,14 +136,14 @@ class ControlPlane(Requests):
         return changes
 
     def _is_current(self, transaction: Transaction) -> bool:
-        return transaction.number == self.world.number and not self._unshown
+        return self._is_sure and transaction.number == self.world.number
 
     def _synchronise(self) -> None:
         """Take over what others committed, or what we committed without hearing of it.
 
         What could not be read in time is promised anew before it is shown.
         """
-        with self.store.transaction() as transaction:
+        with self._transaction() as transaction:
             if transaction.number != self.world.number:
                 news = tuple(transaction.news(self.world.number))
                 self.world.apply(Changes(transaction.number, news))
@@ -149,6 +161,7 @@ class ControlPlane(Requests):
         unshown, self._unshown = self._unshown, []
         self._show(unshown)
         self._hands.pick_up(self.world.attempts.values(), self.clock.now())
+        self._is_sure = True
 
     def _publish(self, changes: Changes) -> None:
         """Take over a commit and show it."""
@@ -185,6 +198,8 @@ class ControlPlane(Requests):
 
     def tick(self) -> None:
         """Do all that is due now."""
+        if not self._is_sure:
+            self._synchronise()
         self._allow_for_step()
         self._turn_off_the_silent()
         now = self.clock.now()
@@ -238,7 +253,7 @@ class ControlPlane(Requests):
     def _carry_out(self, intents: list[Intent], now: datetime) -> bool:
         """Commit, show, and only then touch machines."""
         try:
-            with self.store.transaction() as transaction:
+            with self._transaction() as transaction:
                 if not self._is_current(transaction):
                     return False
                 draft = Draft(self.world, now, PLANE)
@@ -309,7 +324,7 @@ class ControlPlane(Requests):
 
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""
-        if self._due:
+        if self._due or not self._is_sure:
             return self.clock.now()
         instants = (self._looks.next(), self._hands.next_look(), self.polls.next_deadline())
         return min((instant for instant in instants if instant is not None), default=None)

@@ -6,7 +6,7 @@ plane carries out its intents in the order in which they come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -77,12 +77,14 @@ def decide(world: World, due: Iterable[str], now: datetime, reports: Reports | N
     operations = [world.operations[each] for each in due if each in world.operations]
     # Planned work comes last, so that it sees what else goes down at this moment.
     operations.sort(key=lambda operation: (operation.cause.is_planned, operation.created_at, operation.id))
-    going_on = [
-        intent
-        for operation in operations
-        if operation.phase is Phase.STARTED
-        for intent in _go_on(world, operation, now, reports or {})
-    ]
+    in_hand: set[str] = set()
+    going_on: list[Intent] = []
+    for operation in operations:
+        if operation.phase is Phase.STARTED:
+            for intent in _go_on(world, operation, now, reports or {}, in_hand):
+                going_on.append(intent)
+                if isinstance(intent, Begin):
+                    in_hand.update(intent.vms)
     return going_on or list(_starts(world, operations, now))
 
 
@@ -94,8 +96,10 @@ def _starts(world: World, operations: Iterable[Operation], now: datetime) -> Ite
             yield Start(operation.id)
 
 
-def _go_on(world: World, operation: Operation, now: datetime, reports: Reports) -> Iterator[Intent]:
-    """What to do about an operation that has started."""
+def _go_on(
+    world: World, operation: Operation, now: datetime, reports: Reports, in_hand: Collection[str]
+) -> Iterator[Intent]:
+    """What to do about an operation that has started; `in_hand` are the machines on which others are to begin."""
     if operation.begin_at is None or now < operation.begin_at:
         return
     attempts = {attempt.vm: attempt for attempt in world.attempts_of(operation.id)}
@@ -104,14 +108,16 @@ def _go_on(world: World, operation: Operation, now: datetime, reports: Reports) 
         for attempt in attempts.values()
         if attempt.outcome is None and attempt.key in reports
     )
-    ready = tuple(vm for vm in operation.targets if vm not in attempts and not _in_hand(world, vm))
+    ready = tuple(
+        vm for vm in operation.targets if vm not in attempts and vm not in in_hand and not _is_in_hand(world, vm)
+    )
     if ready:
         yield Begin(operation.id, ready)
     elif all(vm in attempts and (attempts[vm].outcome or attempts[vm].key in reports) for vm in operation.targets):
         yield Finish(operation.id)
 
 
-def _in_hand(world: World, vm: str) -> bool:
+def _is_in_hand(world: World, vm: str) -> bool:
     """Whether an attempt on the machine is still under way."""
     for operation in world.operations_on_vm(vm):
         attempt = world.attempts.get((operation.id, vm))

@@ -7,11 +7,13 @@ avoided where another host allows.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
-from forewarn.core.fleet import Host, Vm
+from forewarn.core.fleet import AvailabilitySet, Host, Vm
 from forewarn.core.terms import Condition
 from forewarn.core.world import World
+
+_MOST_NAMED = 3
 
 
 def takes_vms(world: World, host: Host) -> bool:
@@ -59,3 +61,27 @@ def _crowded(world: World, vm: Vm) -> set[str]:
         for other in world.members_of_set(vm.set_name)
         if other.update_domain != vm.update_domain and other.name != vm.name
     }
+
+
+def lands_beside_another_domain(world: World, vm: Vm, host: str) -> bool:
+    """Whether the host holds another update domain of the VM's set, which did not say that it may."""
+    vm_set = world.sets.get(vm.set_name or "")
+    may_share = vm_set is None or (isinstance(vm_set, AvailabilitySet) and not vm_set.spread)
+    return not may_share and host in _crowded(world, vm)
+
+
+def shared_hosts(world: World) -> Iterator[str]:
+    """In words: the sets of which several update domains are on one host, unless they said that they may."""
+    for name, vm_set in world.sets.items():
+        if isinstance(vm_set, AvailabilitySet) and not vm_set.spread:
+            continue
+        domains: dict[str, set[int]] = {}
+        for vm in world.members_of_set(name):
+            domains.setdefault(vm.host, set()).add(vm.update_domain)
+        hosts = sorted(host for host, there in domains.items() if len(there) > 1)
+        if hosts:
+            more = f" and {len(hosts) - _MOST_NAMED} more" if len(hosts) > _MOST_NAMED else ""
+            yield (
+                f"{name} has more than one update domain on {', '.join(hosts[:_MOST_NAMED])}{more}: "
+                "work on such a host takes them down together."
+            )

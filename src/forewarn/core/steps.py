@@ -17,8 +17,9 @@ from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase, Step, after
+from forewarn.core.placement import lands_beside_another_domain
 from forewarn.core.policy import nobody_is_up
-from forewarn.core.terms import Action, AutoApproval, Condition, VmState
+from forewarn.core.terms import Action, AutoApproval, Cause, Condition, VmState
 
 _STATE_AFTER = {
     Action.STOP: VmState.STOPPED,
@@ -152,8 +153,16 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
     else:
         state = report.state or vm.state
         host = report.host or vm.host
-    if state is VmState.RUNNING and attempt.action is not Action.RESTORE and _has_failed(draft, host):
+    brings_back = attempt.action is Action.RESTORE
+    if (
+        state is VmState.RUNNING
+        and not brings_back
+        and (_has_failed(draft, host) or _is_to_be_restored(draft, vm))
+    ):
         state = VmState.DOWN
+    if host != vm.host and lands_beside_another_domain(draft.world, vm, host):
+        why = f"{host} holds another update domain of {vm.set_name}"
+        draft.note("share host", operation=attempt.operation, subject=vm.name, detail=why)
     if (state, host) != (vm.state, vm.host):
         draft.put(replace(vm, state=state, host=host))
     if state is VmState.DELETED and vm.set_name and vm.instance is not None:
@@ -174,6 +183,15 @@ def _has_failed(draft: Draft, host: str) -> bool:
     return found is not None and found.condition is Condition.FAILED
 
 
+def _is_to_be_restored(draft: Draft, vm: Vm) -> bool:
+    """Whether its host failed under it and nobody has brought it back yet, whatever has become of the host."""
+    return any(
+        draft.operation(known.id).phase.is_open and vm.name in draft.operation(known.id).targets
+        for known in draft.world.operations_on_vm(vm.name)
+        if known.cause is Cause.FAIL
+    )
+
+
 def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> None:
     """End an operation whose machines are all done with; its events leave the documents."""
     failed = {attempt.vm: attempt.reason for attempt in attempts if attempt.outcome is Outcome.FAILED}
@@ -192,7 +210,7 @@ def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> N
     if operation.cause.does_planned_work:
         for vm in operation.targets:
             if vm not in failed:
-                withdraw_from_planned_work(draft, vm, f"the {operation.cause} of {vm} did the work")
+                _withdraw_from_planned_work(draft, draft.vm(vm), f"the {operation.cause} of {vm} did the work")
 
 
 def cancel(draft: Draft, operation: Operation, reason: str) -> None:
@@ -234,9 +252,19 @@ def withdraw(draft: Draft, operation: Operation, vm: str, reason: str) -> None:
                 draft.put(replace(event, phase=phase, ended_at=draft.now, reason=reason))
 
 
-def withdraw_from_planned_work(draft: Draft, vm: str, reason: str) -> None:
-    """Take a VM out of all planned platform work that has not started."""
-    for known in list(draft.world.operations_on_vm(vm)):
+def _withdraw_from_planned_work(draft: Draft, vm: Vm, reason: str) -> None:
+    """Take a VM out of all planned platform work that has not started, and that it would not feel any more."""
+    for known in list(draft.world.operations_on_vm(vm.name)):
         operation = draft.operation(known.id)
-        if operation.phase is Phase.SCHEDULED and operation.cause.is_planned and vm in operation.targets:
-            withdraw(draft, operation, vm, reason)
+        if operation.phase is not Phase.SCHEDULED or not operation.cause.is_planned:
+            continue
+        if vm.name in operation.targets and not _will_be_felt(draft, operation, vm):
+            withdraw(draft, operation, vm.name, reason)
+
+
+def _will_be_felt(draft: Draft, operation: Operation, vm: Vm) -> bool:
+    """Whether the work is on a host that the VM has not left; a host made for a VM alone is as new as the VM."""
+    if operation.host is None or operation.host != vm.host or not vm.is_on_host:
+        return False
+    host = draft.host(vm.host)
+    return host is not None and host.is_declared

@@ -109,7 +109,7 @@ class GuestConnection(asyncio.Protocol):
             return
         panel = guest.panel
         panel.polled_at = guest.polled_at = now
-        desk.polled.add(panel)
+        desk.polled[panel] = None
         desk.tally.polls += 1
         ready = panel.page.ready[judged.version.index]
         if ready is None or ready.date is not desk.date:
@@ -241,7 +241,7 @@ class GuestConnection(asyncio.Protocol):
 
     def _note_poll(self, guest: Guest) -> None:
         guest.polled_at = guest.panel.polled_at = self._desk.now()
-        self._desk.polled.add(guest.panel)
+        self._desk.polled[guest.panel] = None
         self._desk.tally.polls += 1
 
     def _read_again(self, wish: ReadEvents) -> Answer:

@@ -53,7 +53,7 @@ class Desk:
     first_call_delay: float = 0.0
     now: Callable[[], float] = time.monotonic
     limiter: RateLimiter = field(init=False)
-    polled: set[Panel] = field(init=False)
+    polled: dict[Panel, None] = field(init=False)
     date: bytes = b""
     tally: Tally = field(default_factory=Tally)
     remembered: dict[bytes, Judged] = field(default_factory=dict)

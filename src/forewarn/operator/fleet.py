@@ -13,7 +13,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_export import describe
 from forewarn.core.fleet_spec import FleetSpec
-from forewarn.core.placement import takes_vms
+from forewarn.core.placement import shared_hosts, takes_vms
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host, find_vm
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
@@ -44,9 +44,10 @@ class ScopeList(msgspec.Struct):
 
 
 class FleetApplied(msgspec.Struct):
-    """What a fleet changed, a line each."""
+    """What a fleet changed, and what is not as good as it might be, a line each."""
 
     differences: list[str]
+    warnings: list[str]
 
 
 def paged(names: Iterable[str], page: Page) -> tuple[list[str], str | None]:
@@ -156,7 +157,8 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
         problems = [each for each in outcome if isinstance(each, Problem)]
         if problems:
             return Refusal(Code.NOT_ALLOWED, str(text.refusal(problems)))
-        return FleetApplied([each for each in outcome if isinstance(each, str)])
+        differences = [each for each in outcome if isinstance(each, str)]
+        return FleetApplied(differences, list(shared_hosts(plane.world)))
 
     return await call.on_plane(write, call.office.plane)
 

@@ -1,7 +1,8 @@
 """Law 3: no VM whose scope is on feels anything of our doing before Started was visible to its scope.
 
 "On" is judged when the operation was asked for: what was accepted while nobody listened runs at once. What an
-owner does to a VM that has no event by the contract (stop, start, a delete without a profile) is not ours.
+owner does to a VM that has no event by the contract (stop, start, a delete without a profile) is not ours. Work on
+a host is felt by whoever is on it; so all of them are told, but for those that are being evicted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,23 @@ class Law(Checker):
 
     def __init__(self, simulation) -> None:
         super().__init__(simulation)
+        self._started: set[str] = set()
         self.witness.on_effect.append(self._felt)
+
+    def after_tick(self) -> None:
+        world = self.simulation.world
+        for operation in world.operations.values():
+            if operation.phase is not Phase.STARTED or operation.id in self._started:
+                continue
+            self._started.add(operation.id)
+            if operation.host is None or not operation.cause.is_planned:
+                continue
+            for vm in world.vms_on(operation.host):
+                leaves = any(other.cause is Cause.EVICT for other in world.operations_on_vm(vm.name))
+                self.require(
+                    vm.name in operation.targets or leaves or not vm.is_on_host,
+                    f"{operation.title} ({operation.id}) has started, and {vm.name} was not told",
+                )
 
     def _felt(self, effect: Effect) -> None:
         self.require(effect.vm in self.witness.vms, f"{effect.vm} felt {effect.action}, and is not there any more")

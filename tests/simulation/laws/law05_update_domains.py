@@ -14,7 +14,6 @@ from tests.simulation.laws.base import Checker
 from tests.simulation.witness import Sighting
 
 _PLANNED = {Cause.MAINTAIN, Cause.DEGRADE}
-_OWNERS_SWITCH = {Cause.STOP, Cause.DEALLOCATE, Cause.START}
 
 
 class Law(Checker):
@@ -53,7 +52,4 @@ class Law(Checker):
             was_before = event.phase is Phase.STARTED and event.version <= started.version
             if event.operation != started.operation and was_before and vm in event.resources:
                 return f"{event.kind} {event.id} has started"
-        return self.simulation.felt.why_down(vm, self._is_owners, but=started.operation)
-
-    def _is_owners(self, operation: str) -> bool:
-        return self.witness.asked[operation].cause in _OWNERS_SWITCH
+        return self.simulation.felt.why_down(vm, but=started.operation)

@@ -1,7 +1,7 @@
 """Law 10: when faults stop, everything pending ends within a bound.
 
-Nor does the plane ever keep itself busy for nothing: it does not ask to be woken again and again while no time
-passes.
+So nothing lies in the store unseen after a tick, not even what was committed without an answer. Nor does the plane
+ever keep itself busy for nothing: it does not ask to be woken again and again while no time passes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ class Law(Checker):
         super().__init__(simulation)
         self._woken_at = timedelta(0)
         self._wakes = 0
+
+    def after_tick(self) -> None:
+        kept, shown = self.simulation.outside.number(), self.simulation.shown
+        self.require(kept == shown, f"commit {kept} is kept, and after a tick no more than {shown} is shown")
 
     def after_wake(self) -> None:
         elapsed = self.simulation.clock.elapsed()
