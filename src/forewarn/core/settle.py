@@ -13,7 +13,7 @@ from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
-from forewarn.core.scope import ScopeKind
+from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
 from forewarn.core.terms import Action
 
@@ -49,15 +49,22 @@ def _leave(draft: Draft, vm: Vm) -> None:
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:
-    """A scope of its own goes with the VM, and so does a host of its own."""
+    """A scope of its own goes with the VM, so does a placement group behind the first, and a host of its own."""
     scope = draft.scope(vm.scope)
-    if scope.kind is ScopeKind.VM:
+    is_empty = not scope.is_gone and scope.kind is ScopeKind.PLACEMENT_GROUP and not _has_members(draft, scope)
+    if scope.kind is ScopeKind.VM or (is_empty and scope.placement_group):
         draft.put(replace(scope, is_gone=True, is_on=False))
     host = draft.host(vm.host)
     if host is not None and not host.is_declared:
         left = [other for other in draft.world.vms_on(host.name) if not draft.vm(other.name).is_gone]
-        if not left and not any(draft.world.operations_on_host(host.name)):
+        is_wanted = any(draft.world.operations_on_host(host.name)) or any(draft.world.heading_to(host.name))
+        if not left and not is_wanted:
             draft.put(replace(host, is_gone=True))
+
+
+def _has_members(draft: Draft, scope: Scope) -> bool:
+    known = (draft.vm(vm.name) for vm in draft.world.members_of_scope(scope.id))
+    return any(vm.scope == scope.id and not vm.is_gone for vm in (*known, *draft.changed_vms()))
 
 
 def join(draft: Draft, vm: Vm, rules: Rules) -> None:
