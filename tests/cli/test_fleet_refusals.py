@@ -16,6 +16,17 @@ BROKEN = {
         '[[hosts]]\nname = "h"\n[[hosts]]\nname = "h"\n',
         "{file}:4: The host name h is used twice. Give one of the two another name.",
     ),
+    "an interface that no kernel would name": (
+        '[[vms]]\nname = "a"\ninterface = "tap/0"\n',
+        (
+            "{file}:3: 'tap/0' cannot be the name of an interface. "
+            "Give up to 15 characters without spaces and slashes, as ip link shows them."
+        ),
+    ),
+    "a text with a NUL": (
+        '[[vms]]\nname = "a"\ntags = { team = "b\\u0000" }\n',
+        "{file}:3: tags holds a NUL character. Leave it out.",
+    ),
     "a VM named twice, in another case": (
         '[[vms]]\nname = "a"\n\n[[vms]]\n# the same\nname = "A"\n',
         "{file}:6: The VM name A is used twice. Give one of the two another name.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from datetime import timedelta
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from forewarn.control.wakes import Wakes
 from forewarn.core.terms import Cause
 from forewarn.errors import StoreUnavailable
-from tests.control.bench import WEB, Bench
+from tests.control.bench import NOON, WEB, Bench
 
 
 def refuse_once(bench: Bench) -> None:
@@ -77,20 +78,21 @@ def test_keys_come_up_when_they_are_due_whether_they_were_put_off_or_pulled_near
     assert wakes.next() is None
 
 
-def test_a_bug_in_one_operation_is_not_the_trouble_of_the_others(monkeypatch):
+def test_a_poll_that_is_answered_while_its_scope_is_turned_off_keeps_it_on():
     bench = Bench(WEB)
-    bad = bench.plane.ask_for_vm(Cause.RESTART, "solo", "owner")
-    good = bench.plane.ask_for_vm(Cause.RESTART, "web-1", "owner")
-    real = bench.plane.world.attempts_of
+    bench.turn_on("solo")
+    panel = bench.plane.board.panels["solo"]
+    real = bench.store.transaction
 
-    def broken(operation: str):
-        if operation == bad.operation.id:
-            raise KeyError("solo")
-        return real(operation)
+    @contextmanager
+    def meanwhile():
+        with real() as transaction:
+            yield transaction
+            if bench.clock.now() >= NOON + timedelta(hours=24) and panel.is_on:
+                bench.plane.board.polled[panel] = None  # as the listener does while the commit is on its way
 
-    monkeypatch.setattr(bench.plane.world, "attempts_of", broken)
-    bench.advance(minutes=2)
+    bench.store.transaction = meanwhile
+    bench.advance(hours=24)
 
-    assert str(bench.operation(good).phase) == "Completed"
-    assert str(bench.operation(bad).phase) == "Started"
-    assert bench.plane.bugs > 0
+    assert bench.plane.world.scopes["solo"].is_on
+    assert bench.ask(Cause.RESTART, "solo").events != ()

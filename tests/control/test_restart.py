@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt
 from forewarn.core.phase import Phase
@@ -297,6 +299,42 @@ def test_a_step_back_does_not_keep_a_started_operation_waiting():
     bench.advance(seconds=66)
 
     assert bench.effects("solo") == ["reboot"]
+
+
+@pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=1)])
+def test_a_step_back_does_not_hide_that_an_action_has_ended(back: timedelta):
+    bench = Bench(WEB)
+    restart = bench.ask(Cause.RESTART, "solo")
+    bench.advance(seconds=30)
+
+    bench.clock.step(-back)
+    bench.advance(seconds=35)
+
+    assert bench.operation(restart).phase is Phase.COMPLETED
+
+
+def test_a_step_back_does_not_lengthen_the_time_that_an_action_is_given():
+    bench = Bench(WEB, Rules(action_limit=timedelta(minutes=2)), wrap=Absent)
+    restart = bench.ask(Cause.RESTART, "solo")
+    bench.advance(minutes=1)
+
+    bench.clock.step(-timedelta(hours=2))
+    bench.advance(seconds=61)
+
+    assert bench.operation(restart).phase is Phase.FAILED
+    assert bench.operation(restart).reason == "solo: no outcome after 120 s"
+
+
+def test_steps_too_small_to_notice_add_up_and_do_not_eat_a_notice():
+    bench = Bench(WEB)
+    bench.turn_on("solo")
+    restart = bench.ask(Cause.RESTART, "solo")
+
+    for _ in range(600):
+        bench.clock.step(timedelta(seconds=0.9))
+        bench.advance(seconds=1)
+
+    assert bench.phases(restart) == ["Scheduled"]
 
 
 def test_a_step_ahead_is_no_silence_and_no_time_out():

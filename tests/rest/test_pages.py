@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
+from forewarn.errors import StoreUnavailable
 from forewarn.operator.app import ENDPOINTS
 from tests.fleets import SMALL
 from tests.running import RunningService, running, wait_until
@@ -13,6 +15,16 @@ from tests.running import RunningService, running, wait_until
 
 def test_a_service_that_answers_is_healthy_and_ready(service: RunningService):
     assert service.get("/healthz") == {"status": "ok"}
+    assert service.get("/readyz") == {"status": "ready"}
+
+
+def test_a_service_whose_store_does_not_answer_is_not_ready_though_nothing_is_due(service: RunningService):
+    with patch.object(service.service.plane.store, "transaction", side_effect=StoreUnavailable("It is away.")):
+        away = service.operator("GET", "/readyz")
+        alive = service.operator("GET", "/healthz")
+
+    assert (away.status, alive.status) == (503, 200)
+    assert "It is away." in away.json["error"]["message"]
     assert service.get("/readyz") == {"status": "ready"}
 
 

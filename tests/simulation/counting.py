@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from forewarn.control.requests import Accepted
 from forewarn.core.fleet import Vm
-from forewarn.core.holds import NoticeRuns, OtherDomainDown, TerminatePending, VmBusy, holds
+from forewarn.core.holds import NoticeRuns, OtherDomainDown, TerminatePending, VmBusy, VmComes, VmLeaves, holds
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope
@@ -66,6 +66,8 @@ HARD_THINGS = (
     "undecidable attempt",
     "update domain changed while others are busy",
     "update-domain hold",
+    "waited for a VM to come",
+    "waited for a VM to leave",
     "wrong approval refused",
 )
 _LEAVING = {Action.DELETE, Action.STOP, Action.DEALLOCATE}
@@ -144,6 +146,8 @@ class Counting:
             (OtherDomainDown, "update-domain hold"),
             (TerminatePending, "terminates wait for each other"),
             (VmBusy, "one action at a time held"),
+            (VmComes, "waited for a VM to come"),
+            (VmLeaves, "waited for a VM to leave"),
         ):
             if any(isinstance(hold, kind) for hold in held):
                 self._counts[name] += 1

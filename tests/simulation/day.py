@@ -152,8 +152,7 @@ class Day:
             self._simulation.machines.order(vm.name, self._dice.choice(list(Trouble)))
 
     def _step_clock(self) -> None:
-        by = timedelta(seconds=self._dice.choice([-1200, -90, 90, 1200, 7200]))
-        self._simulation.felt.settle_all()
+        by = timedelta(seconds=self._dice.choice([-7200, -1200, -90, 90, 1200, 7200]))
         self._simulation.clock.step(by)
         self._simulation.counts[f"clock stepped {'ahead' if by > timedelta(0) else 'back'}"] += 1
         if self._dice.random() < 0.3:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 
 from forewarn.core.terms import Action
 from forewarn.drivers.machines import Effect, Trouble
@@ -31,11 +31,12 @@ class _Ongoing:
 class MachinesAsFelt:
     """Which machines are up, going by the ledger."""
 
-    def __init__(self, now: Callable[[], datetime], is_owners: Callable[[str], bool]) -> None:
-        self._now = now
+    def __init__(self, elapsed: Callable[[], timedelta], is_owners: Callable[[str], bool]) -> None:
+        self._elapsed = elapsed
         self._is_owners = is_owners  # whether it is an owner's operation that switches a machine on or off
         self._ongoing: dict[str, list[_Ongoing]] = {}
         self._left_down: dict[str, str] = {}  # and why
+        self._off: set[str] = set()  # switched off, whoever wanted that
 
     def feel(self, effect: Effect) -> None:
         """An action begins on a machine."""
@@ -44,19 +45,15 @@ class MachinesAsFelt:
     def strike(self, vm: str, host: str) -> None:
         """The host failed under the machine: no action that goes on there brings it up."""
         self._settle(vm)
-        self._left_down[vm] = f"{host} failed under it"
+        if vm not in self._off:
+            self._left_down[vm] = f"{host} failed under it"
         for ongoing in self._ongoing.get(vm, ()):
             ongoing.is_struck |= ongoing.effect.destination in {None, host}
 
-    def settle_all(self) -> None:
-        """Before the wall clock is set: what has ended has ended, whatever the clock will say."""
-        for vm in self._ongoing:
-            self._settle(vm)
-
     def _settle(self, vm: str) -> None:
-        now, ongoing = self._now(), self._ongoing.get(vm, [])
+        elapsed, ongoing = self._elapsed(), self._ongoing.get(vm, [])
         for each in list(ongoing):
-            if each.effect.ends_at is not None and each.effect.ends_at <= now:
+            if each.effect.ends_elapsed is not None and each.effect.ends_elapsed <= elapsed:
                 ongoing.remove(each)
                 self._end(vm, each)
 
@@ -69,6 +66,7 @@ class MachinesAsFelt:
             if ended.is_struck and action in _LEAVE_IT_RUNNING:
                 return
             self._left_down.pop(vm, None)
+            (self._off.discard if action in _LEAVE_IT_RUNNING else self._off.add)(vm)
             hanging = [each for each in self._ongoing[vm] if each.effect.ends_at is None]
             for each in hanging:  # whatever hung has been overtaken
                 self._ongoing[vm].remove(each)

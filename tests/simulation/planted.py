@@ -298,6 +298,16 @@ def _waits_for_the_next_request_after_a_lost_reply() -> list[object]:
     return [patch.object(ControlPlane, "_transaction", lambda plane: plane.store.transaction())]
 
 
+def _forgets_actions_at_a_step() -> list[object]:
+    real = ControlPlane._allow_for_step
+
+    def allow(plane):
+        with patch.object(Hands, "pick_up", lambda *_: None):
+            real(plane)
+
+    return [patch.object(ControlPlane, "_allow_for_step", allow)]
+
+
 def _lets_what_runs_silently_wait_an_hour() -> list[object]:
     real_holds, real_look, hour = decide_module.holds, plane_module.next_look, timedelta(hours=1)
 
@@ -364,5 +374,11 @@ PLANTED = (
     Planted("overlooks a lost reply", 10, "no more than", _waits_for_the_next_request_after_a_lost_reply),
     Planted("never looks at a held operation again", 11, "has not", _never_looks_at_a_held_operation_again),
     Planted("waits for a hanging driver", 11, "has not|felt nothing", _waits_for_a_hanging_driver),
+    Planted(
+        "forgets actions when the clock is stepped",
+        11,
+        "unnoticed",
+        _forgets_actions_at_a_step,
+    ),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
 )

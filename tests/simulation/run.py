@@ -51,12 +51,13 @@ class Simulation:
         self.outside = Outside(self.store)
         self.promises = Promises(self.outside, self.clock.elapsed, self._rules.silence)
         self.witness = Witness(KnownVms(lambda: self.world.vms))
-        self.felt = MachinesAsFelt(self.clock.now, self.witness.is_owners_switch)
+        self.felt = MachinesAsFelt(self.clock.elapsed, self.witness.is_owners_switch)
         self.counting = Counting(self)
         self.dice = Dice(self._die("faults"), counts=self.counts)
         self.machines = Machines.open()
         self._driver = FaultyDriver(SimulatedDriver(self.machines, self.clock), self.dice, self._see_effects)
         self._ids = self._die("ids")
+        self._most_intents = self._die("batches").choice((1, 2, 3, 500))
         self._pauses = self._die("pauses")
         self._queue: list[tuple[timedelta, int, Callable[[], None]]] = []
         self._turn = 0
@@ -166,6 +167,7 @@ class Simulation:
             new_id=self._new_id,
             monotonic=self.moment,
         )
+        plane.most_intents = self._most_intents
         plane.observers += [self.counting.saw_commit, self._saw_commit]
         self.board: Board = board
         self._last_world = plane.world

@@ -11,7 +11,10 @@ _STEP_WORTH_NOTICING = timedelta(seconds=1)
 
 
 class ClockWatch:
-    """What both clocks showed when they were last looked at."""
+    """What both clocks showed when they were last looked at.
+
+    Between two steps nobody looks: steps too small to notice add up, and are noticed together.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

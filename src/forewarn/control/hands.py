@@ -32,12 +32,13 @@ def _feared(world: World, attempt: Attempt) -> VmState | None:
 class Hands:
     """Begins attempts and collects how they end; never waits, never raises for a driver's sake."""
 
-    def __init__(self, driver: Driver) -> None:
+    def __init__(self, driver: Driver, limit: timedelta) -> None:
         self._driver = driver
+        self._limit = limit
         self._looks: Wakes[Key, datetime] = Wakes()
 
     def pick_up(self, attempts: Iterable[Attempt], now: datetime) -> None:
-        """Look after attempts that somebody else recorded, before a restart."""
+        """Look after attempts whoever recorded them, and whatever the wall clock showed then."""
         for attempt in attempts:
             if attempt.outcome is None:
                 self._looks.set(attempt.key, now)
@@ -76,8 +77,7 @@ class Hands:
             case Undecidable(why):
                 return Report(*attempt.key, Outcome.FAILED, why, _feared(world, attempt))
             case NotBegun() | Running() if now >= attempt.deadline_at:
-                limit = attempt.deadline_at - attempt.recorded_at
-                why = f"no outcome after {limit.total_seconds():.0f} s"
+                why = f"no outcome after {self._limit.total_seconds():.0f} s"
                 state = None if isinstance(progress, NotBegun) else _feared(world, attempt)
                 return Report(*attempt.key, Outcome.FAILED, why, state)
             case NotBegun():
@@ -94,6 +94,12 @@ class Hands:
         except Exception:  # not knowing now is not failing: the deadline bounds it
             log.exception("driver failed to check", operation=attempt.operation, vm=attempt.vm)
             return Running()
+
+    def put_off(self, attempts: Iterable[Attempt], until: datetime) -> None:
+        """Do not look at them before that."""
+        for attempt in attempts:
+            if attempt.outcome is None:
+                self._looks.set(attempt.key, until)
 
     def next_look(self) -> datetime | None:
         """When the next attempt wants to be looked at."""

@@ -44,12 +44,13 @@ log = structlog.get_logger()
 
 PLANE = "forewarn"  # the actor of what nobody asked for by name
 _MOST_ROUNDS = 1000  # of one tick; what is left comes in the next
-_MOST_INTENTS = 500  # of one commit
 _AFTER_A_BUG = timedelta(minutes=1)
 
 
 class ControlPlane(Requests):
     """Takes requests, ticks, and keeps world, store and board the same."""
+
+    most_intents = 500  # of one commit
 
     def __init__(
         self,
@@ -73,7 +74,7 @@ class ControlPlane(Requests):
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
-        self._hands = Hands(driver)
+        self._hands = Hands(driver, self.rules.action_limit)
         self._looks: Wakes[str, datetime] = Wakes()
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
@@ -229,10 +230,13 @@ class ControlPlane(Requests):
     def _postpone(self, operations: Iterable[str], now: datetime, problem: Exception) -> None:
         """Look at them again later: what went wrong with them is a bug, and is told as one."""
         self.bugs += 1
+        later = now + _AFTER_A_BUG
         for operation in operations:
             log.error("operation could not be gone on with", operation=operation, exc_info=problem)
             self._due.discard(operation)
-            self._looks.set(operation, now + _AFTER_A_BUG)
+            self._looks.set(operation, later)
+            attempts = [each for each in self.world.attempts.values() if each.operation == operation]
+            self._hands.put_off(attempts, later)
 
     def _plan_looks(self, operations: Iterable[str], now: datetime) -> None:
         for operation in operations:
@@ -246,8 +250,8 @@ class ControlPlane(Requests):
     def _act(self, intents: list[Intent], now: datetime) -> bool:
         """Carry out what was decided, in bounded commits; False: it was decided on an older state."""
         return all(
-            self._carry_out(intents[start : start + _MOST_INTENTS], now)
-            for start in range(0, len(intents), _MOST_INTENTS)
+            self._carry_out(intents[start : start + self.most_intents], now)
+            for start in range(0, len(intents), self.most_intents)
         )
 
     def _carry_out(self, intents: list[Intent], now: datetime) -> bool:
@@ -289,11 +293,13 @@ class ControlPlane(Requests):
         """Notice a step before anything else is written, and keep the promises all the same."""
         if self._watch.step():
             self._commit(PLANE, self._write_step)
+            self._watch.see()
             self._due.update(self.world.operations)
-        self._watch.see()
+            self._hands.pick_up(self.world.attempts.values(), self.clock.now())
 
     def _turn_off_the_silent(self) -> None:
         self.polls.collect()
+        self._turn_on_the_missed()
         known = self.world.scopes
         silent = [scope for scope in self.polls.take_silent() if scope in known and known[scope].is_on]
         if not silent:
@@ -308,6 +314,20 @@ class ControlPlane(Requests):
         except BaseException:
             self.polls.ask_again(silent)
             raise
+        self.polls.collect()
+        self._turn_on_the_missed()
+
+    def _turn_on_the_missed(self) -> None:
+        """Guests that were answered while their scope was being turned off: it is on."""
+        missed = [scope for scope in self.polls.missed if scope in self.world.scopes]
+        if missed:
+
+            def write(draft: Draft) -> None:
+                for scope in missed:
+                    notices.turn_on(draft, scope, PLANE, self.rules)
+
+            self.change(PLANE, write)
+        self.polls.missed.clear()
 
     def flush(self) -> None:
         """Write down who has polled and what the clocks show; a step of theirs is dealt with first."""
@@ -322,9 +342,14 @@ class ControlPlane(Requests):
             self.polls.put_back(unwritten)
             raise
 
+    def touch_store(self) -> None:
+        """Ask the store for something small; raises where it does not answer."""
+        with self.store.transaction():
+            pass
+
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""
-        if self._due or not self._is_sure:
+        if self._due or self.polls.missed or not self._is_sure:
             return self.clock.now()
         instants = (self._looks.next(), self._hands.next_look(), self.polls.next_deadline())
         return min((instant for instant in instants if instant is not None), default=None)

@@ -26,6 +26,7 @@ class PollLedger:
         self._unwritten: set[str] = set()
         self._urgent: set[str] = set()
         self._deadlines: Wakes[str, timedelta] = Wakes()
+        self.missed: set[str] = set()  # read as if they were on, when they were not any more
 
     def restore(self, last: Mapping[str, datetime], heard_until: datetime) -> None:
         """Take over what was written down; the time in which nobody could be heard does not count."""
@@ -45,7 +46,9 @@ class PollLedger:
         """Take over from the board who has polled since the last time."""
         elapsed, moment = self._clock.elapsed(), self._monotonic()
         for panel in self._board.take_polled():
-            if panel.is_on:
+            if not panel.is_on:
+                self.missed.add(panel.scope)
+            else:
                 age = timedelta(seconds=max(0.0, moment - panel.polled_at)) if self._clock.runs else timedelta(0)
                 self._note(panel.scope, elapsed - age)
                 self._unwritten.add(panel.scope)

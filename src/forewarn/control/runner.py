@@ -55,7 +55,7 @@ class Runner:
         self._thread.start()
 
     def stop(self) -> None:
-        """Finish what was asked, write down what is only in memory, and end."""
+        """Finish what is under way, refuse what waits behind it, write down what is only in memory, and end."""
         with self._gate:
             self._is_stopping = True
             self._jobs.put(None)

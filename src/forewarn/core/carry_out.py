@@ -5,7 +5,6 @@ The last step before a commit: where a machine is to come up is chosen here, onc
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from forewarn.core import steps
@@ -16,13 +15,13 @@ from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.placement import choose_host, takes_vms
 from forewarn.core.settle import join
-from forewarn.core.terms import Action, Cause
+from forewarn.core.terms import Action, Cause, Condition
 
 
 def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
     """Write the intents into the draft; the attempts to begin once it is committed."""
     to_begin: list[Attempt] = []
-    underway: Counter[str] = Counter()
+    coming: dict[str, list[Vm]] = {}
     for intent in intents:
         match intent:
             case Start(operation):
@@ -32,7 +31,7 @@ def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Att
                 to_begin += [
                     attempt
                     for vm in vms
-                    if (attempt := _record(draft, found, draft.vm(vm), underway, rules)) is not None
+                    if (attempt := _record(draft, found, draft.vm(vm), coming, rules)) is not None
                 ]
             case Conclude(report):
                 steps.conclude(draft, draft.attempt(report.operation, report.vm), report)
@@ -45,26 +44,33 @@ def _finish(draft: Draft, operation: Operation, rules: Rules) -> None:
     steps.finish(draft, operation, draft.attempts_of(operation.id))
     if operation.cause is Cause.EVICT:  # where it failed, what it had overtaken concerns the VM again
         for name in operation.targets:
-            join(draft, draft.vm(name), rules)
+            if (vm := draft.find_vm(name)) is not None:
+                join(draft, vm, rules)
 
 
-def _record(draft: Draft, operation: Operation, vm: Vm, underway: Counter[str], rules: Rules) -> Attempt | None:
+def _record(
+    draft: Draft, operation: Operation, vm: Vm, coming: dict[str, list[Vm]], rules: Rules
+) -> Attempt | None:
     """An attempt on one machine; None where it has failed before anything was touched."""
-    destination = _destination(draft, operation.action, vm, underway) if operation.action.needs_host else None
+    destination = _destination(draft, operation.action, vm, coming) if operation.action.needs_host else None
     attempt = steps.record(draft, operation, vm, destination, rules)
-    if operation.action is Action.MIGRATE and destination is None:
+    if operation.action.needs_host and destination is None:
         why = f"no host but {vm.host} may take {vm.name}"
         steps.conclude(draft, attempt, Report(*attempt.key, Outcome.FAILED, why))
         return None
     if destination is not None:
-        underway[destination] += 1
+        coming.setdefault(destination, []).append(vm)
     return attempt
 
 
-def _destination(draft: Draft, action: Action, vm: Vm, underway: Counter[str]) -> str | None:
+def _destination(draft: Draft, action: Action, vm: Vm, coming: dict[str, list[Vm]]) -> str | None:
     """Where the machine is to come up: elsewhere, or where it is when there is no elsewhere."""
     world = draft.world
     if action is Action.START and (home := world.hosts.get(vm.host)) and takes_vms(world, home):
         return vm.host
-    elsewhere = choose_host(world, vm, elsewhere=True, underway=underway)
-    return elsewhere if elsewhere is not None or action is Action.MIGRATE else vm.host
+    elsewhere = choose_host(world, vm, elsewhere=True, coming=coming)
+    if elsewhere is not None or action is Action.MIGRATE:
+        return elsewhere
+    here = draft.host(vm.host)
+    is_lost = here is not None and here.is_declared and here.condition is Condition.FAILED
+    return None if is_lost and action is Action.RESTORE else vm.host

@@ -46,6 +46,10 @@ class Draft:
         """The VM of that name, one that this draft deletes included."""
         return cast("Vm", self._put.get((Vm, name)) or self.world.vms[name])
 
+    def find_vm(self, name: str) -> Vm | None:
+        """The VM of that name, unless it has gone before this draft."""
+        return cast("Vm | None", self._put.get((Vm, name)) or self.world.vms.get(name))
+
     def vm_set(self, name: str) -> VmSet | None:
         """The availability set, scale set or cloud service of that name."""
         for kind in (AvailabilitySet, ScaleSet, CloudService):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from forewarn.core.addresses import canonical
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
@@ -15,6 +15,7 @@ from forewarn.core.notice import TERMINATE_NOTICE_RANGE
 
 LONGEST_NAME = 80
 NAME_IN_WORDS = f"letters, digits, '_', '-' and '.', at most {LONGEST_NAME} of them, not beginning with '-' or '.'"
+_INTERFACE = re.compile(r"[^\s/\0]{1,15}")
 _NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 MOST_UPDATE_DOMAINS = 20
 MOST_FAULT_DOMAINS = 3
@@ -51,12 +52,25 @@ class Problem:
 def check(spec: FleetSpec) -> list[Problem]:
     """All that is wrong with the fleet, whatever the store holds."""
     return [
+        *_check_texts(spec),
         *_check_names(spec),
         *_check_numbers(spec),
         *_check_references(spec),
         *_check_policies(spec),
         *_check_ways_in(spec),
     ]
+
+
+def _check_texts(spec: FleetSpec) -> Iterator[Problem]:
+    """No text holds a NUL character: not every store takes one."""
+    for section in fields(spec):
+        for index, entry in enumerate(getattr(spec, section.name)):
+            for each in fields(entry):
+                value = getattr(entry, each.name)
+                texts = (*value, *value.values()) if isinstance(value, dict) else (value,)
+                if any(isinstance(text, str) and "\0" in text for text in texts):
+                    where = Place(section.name, index, each.name)
+                    yield Problem(where, f"{each.name} holds a NUL character.", "Leave it out.")
 
 
 def _check_names(spec: FleetSpec) -> Iterator[Problem]:
@@ -186,6 +200,12 @@ def _check_ways_in(spec: FleetSpec) -> Iterator[Problem]:
         if vm.interface is None:
             ways += [(Place("vms", index, "addresses"), "address", each) for each in vm.addresses]
         else:
+            if not _INTERFACE.fullmatch(vm.interface):
+                yield Problem(
+                    Place("vms", index, "interface"),
+                    f"{vm.interface!r} cannot be the name of an interface.",
+                    "Give up to 15 characters without spaces and slashes, as ip link shows them.",
+                )
             ways.append((Place("vms", index, "interface"), "interface", vm.interface))
         if vm.port is not None:
             yield from _range(Place("vms", index, "port"), vm.port, 1, 65535)

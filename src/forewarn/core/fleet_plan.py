@@ -295,6 +295,7 @@ class _Planner:
 
     def _compare_hosts(self) -> None:
         occupied = {vm.host for vm in self._final_vms()}
+        occupied.update(bound for vm in self._world.vms if (bound := self._world.bound_for(vm)) is not None)
         for name, host in self._hosts.items():
             before = self._world.hosts.get(name)
             if before is None:

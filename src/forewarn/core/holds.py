@@ -14,7 +14,7 @@ from forewarn.core.fleet import Vm
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.policy import nobody_is_up
-from forewarn.core.terms import Kind
+from forewarn.core.terms import Cause, Kind
 from forewarn.core.world import World
 
 
@@ -79,7 +79,31 @@ class TerminatePending:
         return f"approval of the Terminate of {names} ({self.event.short_id}) until {until}"
 
 
-Hold = NoticeRuns | VmBusy | OtherDomainDown | TerminatePending
+@dataclass(frozen=True, slots=True)
+class VmLeaves:
+    """A VM is being evicted from the host, and still there."""
+
+    vm: str
+    operation: Operation
+
+    def in_words(self, _now: datetime) -> str:
+        """The hold for a reader."""
+        return f"{self.operation.title} to end: {self.vm} is still on the host"
+
+
+@dataclass(frozen=True, slots=True)
+class VmComes:
+    """A VM is on its way to the host; it gets its own notice when it is there."""
+
+    vm: str
+    host: str
+
+    def in_words(self, _now: datetime) -> str:
+        """The hold for a reader."""
+        return f"{self.vm}, which is on its way to {self.host}"
+
+
+Hold = NoticeRuns | VmBusy | OtherDomainDown | VmLeaves | VmComes | TerminatePending
 
 
 class Underway:
@@ -106,6 +130,8 @@ def holds(world: World, operation: Operation, now: datetime, underway: Underway 
     yield from _busy(world, operation, underway)
     if operation.cause.is_planned:
         yield from _other_domains(world, operation, underway)
+        if operation.host is not None:
+            yield from _traffic(world, operation, operation.host)
     if operation.kind is Kind.TERMINATE:
         yield from _other_terminates(world, operation, now)
 
@@ -151,6 +177,16 @@ def _other_domains(world: World, operation: Operation, underway: Underway) -> It
         for vm in world.down_in_set(set_name):
             if own != {vm.update_domain} and vm.name not in operation.targets:
                 yield OtherDomainDown(set_name, vm.update_domain, vm.name, None)
+
+
+def _traffic(world: World, operation: Operation, host: str) -> Iterator[VmLeaves | VmComes]:
+    """The VMs that are about to leave the host for good, and those that are about to come to it."""
+    for vm in world.vms_on(host):
+        for other in world.operations_on_vm(vm.name):
+            if other.cause is Cause.EVICT and vm.name not in operation.targets:
+                yield VmLeaves(vm.name, other)
+    for vm in world.heading_to(host):
+        yield VmComes(vm.name, host)
 
 
 def _other_terminates(world: World, operation: Operation, now: datetime) -> Iterator[TerminatePending]:

@@ -17,13 +17,22 @@ def concerned(world: World, entities: Iterable[Entity]) -> set[str]:
     found: set[str] = set()
     vms: set[str] = set()
     sets: set[str] = set()
+    hosts: set[str] = set()
     for entity in entities:
         found.update(_directly(world, entity))
         vms.update(_machines(entity))
-        if isinstance(entity, Vm) and entity.set_name:  # one that is gone is not found by its name any more
-            sets.add(entity.set_name)
+        if isinstance(entity, Vm):  # one that is gone is not found by its name any more
+            hosts.add(entity.host)
+            if entity.set_name:
+                sets.add(entity.set_name)
+        elif isinstance(entity, Attempt) and entity.destination is not None:
+            hosts.add(entity.destination)
     for vm in vms:
         found.update(operation.id for operation in world.operations_on_vm(vm))
+        if vm in world.vms:
+            hosts.add(world.vms[vm].host)
+    for host in hosts:
+        found.update(operation.id for operation in world.operations_on_host(host))
     for set_name in sets.union(world.sets_of(vms)):
         found.update(operation.id for operation in world.operations_in_set(set_name))
     return {operation for operation in found if operation in world.operations}

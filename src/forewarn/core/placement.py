@@ -6,13 +6,15 @@ avoided where another host allows.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from forewarn.core.fleet import AvailabilitySet, Host, Vm
 from forewarn.core.terms import Condition
 from forewarn.core.world import World
 
+Coming = Mapping[str, Sequence[Vm]]  # by host
+
+_NOBODY: Coming = {}
 _MOST_NAMED = 3
 
 
@@ -22,20 +24,14 @@ def takes_vms(world: World, host: Host) -> bool:
 
 
 def choose_host(
-    world: World,
-    vm: Vm,
-    *,
-    elsewhere: bool,
-    underway: Mapping[str, int] | None = None,
-    is_new: bool = False,
+    world: World, vm: Vm, *, elsewhere: bool, coming: Coming = _NOBODY, is_new: bool = False
 ) -> str | None:
     """The best host for the VM, or None where no host may take it.
 
-    `elsewhere` rules out the host it is on. `underway` counts the VMs that are on their way to a host already. A
-    new VM takes no other VM's own host, and none where it would crowd: it can have one of its own.
+    `elsewhere` rules out the host it is on. `coming` are VMs that are about to be sent to a host. A new VM takes
+    no other VM's own host, and none where it would crowd: it can have one of its own.
     """
-    underway = underway if underway is not None else Counter()
-    crowded = _crowded(world, vm)
+    crowded = _crowded(world, vm, coming)
     best: tuple[bool, int, str] | None = None
     for host in world.hosts.values():
         if elsewhere and host.name == vm.host:
@@ -46,21 +42,24 @@ def choose_host(
             continue
         if is_new and (host.name in crowded or not host.is_declared):
             continue
-        load = world.load_of(host.name) + underway.get(host.name, 0)
+        load = world.load_of(host.name) + len(list(world.heading_to(host.name))) + len(coming.get(host.name, ()))
         if best is None or (host.name in crowded, load, host.name) < best:
             best = (host.name in crowded, load, host.name)
     return best[2] if best else None
 
 
-def _crowded(world: World, vm: Vm) -> set[str]:
-    """The hosts that hold a VM of another update domain of the same set."""
+def _crowded(world: World, vm: Vm, coming: Coming = _NOBODY) -> set[str]:
+    """The hosts that hold a VM of another update domain of the same set, or will as things go."""
     if vm.set_name is None:
         return set()
-    return {
-        other.host
-        for other in world.members_of_set(vm.set_name)
-        if other.update_domain != vm.update_domain and other.name != vm.name
-    }
+    others = [other for other in world.members_of_set(vm.set_name) if other.update_domain != vm.update_domain]
+    hosts = {other.host for other in others}
+    hosts.update(host for other in others if (host := world.bound_for(other.name)) is not None)
+    sent = ((host, other) for host, vms in coming.items() for other in vms)
+    hosts.update(
+        host for host, other in sent if other.set_name == vm.set_name and other.update_domain != vm.update_domain
+    )
+    return hosts
 
 
 def lands_beside_another_domain(world: World, vm: Vm, host: str) -> bool:

@@ -13,7 +13,7 @@ from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
-from forewarn.core.scope import ScopeKind
+from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
 from forewarn.core.terms import Action
 
@@ -49,14 +49,16 @@ def _leave(draft: Draft, vm: Vm) -> None:
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:
-    """A scope and a host of its own go with the VM, and a leaving scale set with the last of its instances."""
+    """What the VM had to itself goes with it, and what has lost its last VM: a placement group, a leaving set."""
     scope = draft.scope(vm.scope)
-    if scope.kind is ScopeKind.VM:
+    is_empty = not scope.is_gone and scope.kind is ScopeKind.PLACEMENT_GROUP and not _has_members(draft, scope)
+    if scope.kind is ScopeKind.VM or (is_empty and scope.placement_group):
         draft.put(replace(scope, is_gone=True, is_on=False))
     host = draft.host(vm.host)
     if host is not None and not host.is_declared:
         left = [other for other in draft.world.vms_on(host.name) if not draft.vm(other.name).is_gone]
-        if not left and not any(draft.world.operations_on_host(host.name)):
+        is_wanted = any(draft.world.operations_on_host(host.name)) or any(draft.world.heading_to(host.name))
+        if not left and not is_wanted:
             draft.put(replace(host, is_gone=True))
     owner = draft.vm_set(vm.set_name) if vm.set_name else None
     if isinstance(owner, ScaleSet) and owner.is_leaving and not owner.is_gone:
@@ -71,6 +73,11 @@ def take_away(draft: Draft, owner: AvailabilitySet | ScaleSet) -> None:
     for scope in list(draft.world.scopes.values()):
         if scope.kind is not ScopeKind.VM and scope.subject == owner.name:
             draft.put(replace(draft.scope(scope.id), is_gone=True, is_on=False))
+
+
+def _has_members(draft: Draft, scope: Scope) -> bool:
+    known = (draft.vm(vm.name) for vm in draft.world.members_of_scope(scope.id))
+    return any(vm.scope == scope.id and not vm.is_gone for vm in (*known, *draft.changed_vms()))
 
 
 def join(draft: Draft, vm: Vm, rules: Rules) -> None:

@@ -153,12 +153,11 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
     else:
         state = report.state or vm.state
         host = report.host or vm.host
-    brings_back = attempt.action is Action.RESTORE
-    if (
-        state is VmState.RUNNING
-        and not brings_back
-        and (_has_failed(draft, host) or _is_to_be_restored(draft, vm))
-    ):
+    if attempt.destination not in {None, host}:
+        _forget_failed_destination(draft, attempt)
+    if attempt.action is Action.RESTORE and state is VmState.RUNNING:
+        _renew_own_host(draft, host)
+    if state is VmState.RUNNING and (_has_failed(draft, host) or _is_to_be_restored(draft, attempt)):
         state = VmState.DOWN
     if host != vm.host and lands_beside_another_domain(draft.world, vm, host):
         why = f"{host} holds another update domain of {vm.set_name}"
@@ -183,13 +182,31 @@ def _has_failed(draft: Draft, host: str) -> bool:
     return found is not None and found.condition is Condition.FAILED
 
 
-def _is_to_be_restored(draft: Draft, vm: Vm) -> bool:
-    """Whether its host failed under it and nobody has brought it back yet, whatever has become of the host."""
-    return any(
-        draft.operation(known.id).phase.is_open and vm.name in draft.operation(known.id).targets
-        for known in draft.world.operations_on_vm(vm.name)
-        if known.cause is Cause.FAIL
-    )
+def _renew_own_host(draft: Draft, host: str) -> None:
+    """A host that was made for a VM alone is made anew with it."""
+    found = draft.host(host)
+    if found is not None and not found.is_declared:
+        draft.put(replace(found, condition=Condition.UP))
+
+
+def _is_to_be_restored(draft: Draft, attempt: Attempt) -> bool:
+    """Whether a host failed under the VM and nobody has brought it back yet, whatever has become of the host."""
+    return any(operation.id != attempt.operation for operation in _restores(draft, attempt.vm))
+
+
+def _restores(draft: Draft, vm: str) -> Iterator[Operation]:
+    """The open operations that are to bring the VM back from a failed host."""
+    for known in list(draft.world.operations_on_vm(vm)):
+        operation = draft.operation(known.id)
+        if operation.cause is Cause.FAIL and operation.phase.is_open and vm in operation.targets:
+            yield operation
+
+
+def _forget_failed_destination(draft: Draft, attempt: Attempt) -> None:
+    """The VM did not get to where it was sent: that the host there has failed is no matter to it."""
+    for operation in _restores(draft, attempt.vm):
+        if operation.host == attempt.destination and operation.id != attempt.operation:
+            withdraw(draft, operation, attempt.vm, f"{attempt.vm} did not get to {attempt.destination}")
 
 
 def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> None:
@@ -208,9 +225,10 @@ def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> N
         why = "; ".join(failed[vm] for vm in event.resources if vm in failed)
         draft.put(replace(event, phase=phase, ended_at=draft.now, reason=why))
     if operation.cause.does_planned_work:
-        for vm in operation.targets:
-            if vm not in failed:
-                _withdraw_from_planned_work(draft, draft.vm(vm), f"the {operation.cause} of {vm} did the work")
+        for name in operation.targets:
+            vm = draft.find_vm(name)  # one that is deleted has left all work behind
+            if vm is not None and name not in failed:
+                _withdraw_from_planned_work(draft, vm, f"the {operation.cause} of {name} did the work")
 
 
 def cancel(draft: Draft, operation: Operation, reason: str) -> None:

@@ -75,6 +75,8 @@ class World:
         self._events_of: dict[str, Names] = {}
         self._events_in: dict[str, Names] = {}
         self._attempts_of: dict[str, Names] = {}
+        self._bound_for: dict[str, str] = {}  # VM to the host on which an action under way brings it up
+        self._heading_to: dict[str, Names] = {}
         self._sets_of_operation: dict[str, list[str]] = {}
         self._scopes_of_operation: dict[str, list[str]] = {}
 
@@ -127,6 +129,15 @@ class World:
     def attempts_of(self, operation: str) -> Iterator[Attempt]:
         """The attempts of an open operation."""
         return (self.attempts[operation, vm] for vm in self._attempts_of.get(operation, _NONE))
+
+    def bound_for(self, vm: str) -> str | None:
+        """The host on which an action that is under way brings the VM up."""
+        return self._bound_for.get(vm)
+
+    def heading_to(self, host: str) -> Iterator[Vm]:
+        """The VMs that are about to come up on a host, and are not up there yet."""
+        on_their_way = (self.vms.get(name) for name in self._heading_to.get(host, _NONE))
+        return (vm for vm in on_their_way if vm is not None and not (vm.host == host and vm.is_on_host))
 
     # How it changes.
 
@@ -189,7 +200,7 @@ class World:
         for event in self._events_of.pop(operation.id, _NONE):
             self.events.pop(event, None)
         for vm in self._attempts_of.pop(operation.id, _NONE):
-            self.attempts.pop((operation.id, vm), None)
+            self._forget_destination(self.attempts.pop((operation.id, vm), None))
 
     def _link_targets(self, operation: Operation) -> None:
         for vm in operation.targets:
@@ -228,9 +239,19 @@ class World:
             _unlink(self._events_in, event.scope, event.id)
 
     def _take_attempt(self, attempt: Attempt) -> None:
-        if attempt.operation in self.operations:
-            self.attempts[attempt.key] = attempt
-            _link(self._attempts_of, attempt.operation, attempt.vm)
+        if attempt.operation not in self.operations:
+            return
+        self._forget_destination(self.attempts.get(attempt.key))
+        self.attempts[attempt.key] = attempt
+        _link(self._attempts_of, attempt.operation, attempt.vm)
+        if attempt.destination is not None and attempt.outcome is None:
+            self._bound_for[attempt.vm] = attempt.destination
+            _link(self._heading_to, attempt.destination, attempt.vm)
+
+    def _forget_destination(self, attempt: Attempt | None) -> None:
+        if attempt is not None and attempt.destination is not None and attempt.outcome is None:
+            self._bound_for.pop(attempt.vm, None)
+            _unlink(self._heading_to, attempt.destination, attempt.vm)
 
     def sets_of(self, vms: Iterable[str]) -> list[str]:
         """The sets that the VMs belong to, each once."""

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from forewarn.clock import Clock
 from forewarn.core.operation import Attempt
 from forewarn.errors import ConfigError
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS effects (
     operation TEXT NOT NULL, vm TEXT NOT NULL, action TEXT NOT NULL, host TEXT NOT NULL, destination TEXT,
-    began_at TEXT NOT NULL, ends_at TEXT, trouble TEXT
+    began_at TEXT NOT NULL, ends_at TEXT, trouble TEXT, epoch TEXT NOT NULL, ends_elapsed REAL
 );
 CREATE INDEX IF NOT EXISTS effects_of ON effects (operation, vm);
 CREATE TABLE IF NOT EXISTS orders (vm TEXT NOT NULL, trouble TEXT NOT NULL, times INTEGER NOT NULL);
@@ -44,6 +45,16 @@ class Effect(NamedTuple):
     began_at: datetime
     ends_at: datetime | None  # None: it never ends
     trouble: Trouble | None
+    epoch: str
+    ends_elapsed: timedelta | None  # the end in elapsed time, which no step of the wall clock moves
+
+    def left(self, clock: Clock) -> timedelta | None:
+        """How long it still lasts; None: for ever."""
+        if self.ends_at is None or self.ends_elapsed is None:
+            return None
+        if self.epoch == clock.epoch:
+            return self.ends_elapsed - clock.elapsed()
+        return self.ends_at - clock.now()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,21 +78,23 @@ class Machines:
             ) from problem
         return cls(connection)
 
-    def act(self, attempt: Attempt, at: datetime, lasts: timedelta) -> None:
+    def act(self, attempt: Attempt, clock: Clock, lasts: timedelta) -> None:
         """Do something to a machine: one more line, whatever is there already."""
         trouble = self._take_order(attempt.vm)
-        ends_at = None if trouble is Trouble.HANGS else (at + lasts).isoformat()
+        ends = trouble is not Trouble.HANGS
         self.connection.execute(
-            "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO effects VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 attempt.operation,
                 attempt.vm,
                 attempt.action,
                 attempt.host,
                 attempt.destination,
-                at.isoformat(),
-                ends_at,
+                clock.now().isoformat(),
+                (clock.now() + lasts).isoformat() if ends else None,
                 trouble,
+                clock.epoch,
+                (clock.elapsed() + lasts).total_seconds() if ends else None,
             ),
         )
 
@@ -119,8 +132,8 @@ class Machines:
         self.connection.close()
 
 
-def _effect(row: tuple[str, str, str, str, str | None, str, str | None, str | None]) -> Effect:
-    operation, vm, action, host, destination, began_at, ends_at, trouble = row
+def _effect(row: tuple[Any, ...]) -> Effect:
+    operation, vm, action, host, destination, began_at, ends_at, trouble, epoch, ends_elapsed = row
     return Effect(
         operation,
         vm,
@@ -130,6 +143,8 @@ def _effect(row: tuple[str, str, str, str, str | None, str, str | None, str | No
         _instant(began_at),
         _instant(ends_at) if ends_at else None,
         Trouble(trouble) if trouble else None,
+        epoch,
+        timedelta(seconds=ends_elapsed) if ends_elapsed is not None else None,
     )
 
 

@@ -37,17 +37,18 @@ class SimulatedDriver:
 
     def begin(self, attempt: Attempt) -> None:
         """Write the effect into the machines' ledger."""
-        self.machines.act(attempt, self.clock.now(), self._lasts(attempt))
+        self.machines.act(attempt, self.clock, self._lasts(attempt))
 
     def check(self, attempt: Attempt) -> Progress:
         """Read the machine's ledger."""
         effect = self.machines.effect_of(*attempt.key)
         if effect is None:
             return NotBegun()
-        if effect.ends_at is None:
+        left = effect.left(self.clock)
+        if left is None:
             return Running(attempt.deadline_at)
-        if self.clock.now() < effect.ends_at:
-            return Running(effect.ends_at)
+        if left > timedelta(0):
+            return Running(self.clock.now() + left)
         if effect.trouble is Trouble.FAILS:
             return Ended(Outcome.FAILED, f"the {attempt.action} failed, as it was ordered to")
         if effect.trouble is Trouble.FAILS_DOWN:

@@ -329,6 +329,9 @@ class GuestConnection(asyncio.Protocol):
         incoming = None if self._reader is None else self._reader.incoming
         if self.is_choked and quiet > limits.request_seconds:
             self._transport.abort()
+        elif self._transport.is_closing():  # it is to take the last answer, and does not
+            if quiet > limits.request_seconds:
+                self._transport.abort()
         elif self._is_busy:  # which has its own time limit
             return
         elif incoming is not None:

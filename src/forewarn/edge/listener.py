@@ -145,10 +145,13 @@ class GuestListener:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            now = self._desk.now()
-            for connection in list(self._desk.connections):
-                connection.sweep(now)
-            await self._look_again()
+            try:
+                now = self._desk.now()
+                for connection in list(self._desk.connections):
+                    connection.sweep(now)
+                await self._look_again()
+            except Exception:  # the next round is as good
+                log.exception("chores failed")
             self._chores = [chore for chore in self._chores if not chore.done()]
 
     async def _tell_date(self) -> None:
@@ -203,7 +206,10 @@ def _bind(way: Way, *, is_shared: bool) -> socket.socket:
     """A bound socket, or a sentence about why there is none."""
     host, port, interface, _ = way
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        bound = socket.socket(family, socket.SOCK_STREAM)
+    except OSError as problem:
+        raise _unheard(way, problem) from problem
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 from starlette.responses import Response
 
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.refusals import Trouble, refuse
+
+_PATIENCE_SECONDS = 3.0
 
 
 class Health(msgspec.Struct):
@@ -26,6 +30,11 @@ async def readyz(call: Call, _: Nothing) -> Health | Response:
     """Ready: the store answers and what is due gets done."""
     if call.office.runner.problem is not None:
         return refuse(Trouble.NOT_READY, f"The last tick failed: {call.office.runner.problem}", "See the log.")
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS):
+            await call.on_plane(call.office.plane.touch_store)
+    except TimeoutError:
+        return refuse(Trouble.NOT_READY, "The store does not answer, or the plane is busy.", "See the log.")
     return Health("ready")
 
 

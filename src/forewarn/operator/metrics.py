@@ -75,6 +75,12 @@ FIGURES = (
         ("outcome",),
     ),
     Figure(
+        _Counter,
+        "forewarn_bugs",
+        "Times that an operation could not be gone on with; the log says why",
+        lambda office: _one(office.plane.bugs),
+    ),
+    Figure(
         _Gauge,
         "forewarn_plane_healthy",
         "1 while ticks succeed",

@@ -13,6 +13,7 @@ from forewarn.control.requests import Accepted
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind
+from forewarn.errors import Stopping, StoreUnavailable
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.fleet import show_host
 from forewarn.store import history
@@ -82,6 +83,18 @@ def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, l
     )
 
 
+async def _answer(call: Call, accepted: Accepted) -> tuple[OperationView, list[EventView]]:
+    """What was committed, as it is by now; as it was then, where the plane can tell no more."""
+    plane = call.office.plane
+    try:
+        return await call.on_plane(_accepted, plane, accepted)
+    except (StoreUnavailable, Stopping):
+        now = plane.clock.now()
+        ids = [event.id for event in accepted.events]
+        views = [event_view(plane.world, event, now) for event in accepted.events]
+        return operation_view(plane.world, accepted.operation, ids, now), views
+
+
 async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | Refusal:
     plane, name = call.office.plane, call.path("name")
     if isinstance(body, StopBody) and body.deallocate:
@@ -92,14 +105,14 @@ async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmA
         outcome = await call.on_plane(plane.ask_for_vm, cause, name, call.actor)
     if isinstance(outcome, Refusal):
         return outcome
-    operation, events = await call.on_plane(_accepted, plane, outcome)
+    operation, events = await _answer(call, outcome)
     return VmAccepted(operation, events[0] if events else None)
 
 
 async def _host_accepted(call: Call, outcome: Accepted | Refusal) -> HostAccepted | Refusal:
     if isinstance(outcome, Refusal):
         return outcome
-    return HostAccepted(*await call.on_plane(_accepted, call.office.plane, outcome))
+    return HostAccepted(*await _answer(call, outcome))
 
 
 async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Refusal:

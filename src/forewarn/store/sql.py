@@ -58,7 +58,8 @@ class Transaction:
         """All that was written after the commit of that number, ended and deleted things included."""
         for kind, table in TABLE_OF.items():
             if kind is not Deed:
-                yield from self._read(kind, sa.select(table).where(table.c.version > since))
+                newer = sa.select(table).where(table.c.version > since)
+                yield from self._read(kind, newer.order_by(table.c.number) if table is events else newer)
 
     def _read(self, kind: type[Any], query: sa.Select[Any]) -> Iterator[Any]:
         codec = self._statements.codec(kind)

@@ -2,7 +2,7 @@
 
 "On" is judged when the operation was asked for: what was accepted while nobody listened runs at once. What an
 owner does to a VM that has no event by the contract (stop, start, a delete without a profile) is not ours. Work on
-a host is felt by whoever is on it; so all of them are told, but for those that are being evicted.
+a host is felt by whoever is on it, or on the way there; so all of them are told.
 """
 
 from __future__ import annotations
@@ -34,12 +34,15 @@ class Law(Checker):
             self._started.add(operation.id)
             if operation.host is None or not operation.cause.is_planned:
                 continue
-            for vm in world.vms_on(operation.host):
-                leaves = any(other.cause is Cause.EVICT for other in world.operations_on_vm(vm.name))
-                self.require(
-                    vm.name in operation.targets or leaves or not vm.is_on_host,
-                    f"{operation.title} ({operation.id}) has started, and {vm.name} was not told",
-                )
+            there = {vm.name for vm in world.vms_on(operation.host) if vm.is_on_host}
+            coming = {vm for vm in world.vms if self._is_under_way_to(operation.host, vm)}
+            untold = (there | coming) - set(operation.targets)
+            self.require(not untold, f"{operation.title} ({operation.id}) has started, and {untold} was not told")
+
+    def _is_under_way_to(self, host: str, vm: str) -> bool:
+        """Whether the machine feels an action that brings it up there, and does not hang."""
+        under_way = self.simulation.felt.under_way(vm)
+        return any(effect.destination == host and effect.ends_at is not None for effect in under_way)
 
     def _felt(self, effect: Effect) -> None:
         self.require(effect.vm in self.witness.vms, f"{effect.vm} felt {effect.action}, and is not there any more")

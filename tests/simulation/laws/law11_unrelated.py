@@ -2,20 +2,21 @@
 
 An operation that shares no VM, host, set or scope with any other open one has nothing to wait for but its own
 notice, approvals and lead; so it starts, and acts, as soon as these are through. One that nobody is told of has
-nothing to wait for at all.
+nothing to wait for at all. And what has ended is seen to have ended.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from forewarn.core.operation import Operation
+from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
-from forewarn.core.terms import VmState
+from forewarn.core.terms import Cause, VmState
 from tests.simulation.laws.base import Checker
 
 _START_SLACK = timedelta(seconds=3)
 _ACT_SLACK = timedelta(seconds=90)
+_NOTICE_SLACK = timedelta(seconds=30)
 
 
 class Law(Checker):
@@ -32,6 +33,8 @@ class Law(Checker):
         self._judge()
 
     def _judge(self) -> None:
+        for attempt in self.simulation.world.attempts.values():
+            self._must_be_noticed(attempt)
         operations = self.simulation.world.operations.values()
         places = {operation.id: self._places(operation) for operation in operations}
         for operation in operations:
@@ -43,6 +46,14 @@ class Law(Checker):
                 self._must_start(operation)
             else:
                 self._must_act(operation)
+
+    def _must_be_noticed(self, attempt: Attempt) -> None:
+        """What a machine has done is known soon, whatever the wall clock shows."""
+        effect = self.simulation.machines.effect_of(*attempt.key)
+        if attempt.outcome is None and effect is not None and effect.ends_elapsed is not None:
+            since = max(effect.ends_elapsed, self.simulation.undisturbed_since)
+            late = self.simulation.clock.elapsed() - since
+            self.require(late < _NOTICE_SLACK, f"the {attempt.action} of {attempt.vm} ended {late} ago, unnoticed")
 
     def _is_unrelated(self, operation: Operation, places: dict[str, set[str]]) -> bool:
         mine = places[operation.id]
@@ -57,6 +68,12 @@ class Law(Checker):
         vms = [self.witness.vms[name] for name in operation.targets]
         places = {f"scope {vm.scope}" for vm in vms} | {vm.name for vm in vms}
         places.update(vm.set_name for vm in vms if vm.set_name)
+        if operation.cause is Cause.EVICT:  # work on the host waits until it has left
+            places.update(f"host {vm.host}" for vm in vms)
+        attempts = self.simulation.world.attempts_of(operation.id)  # and until what is sent there has come
+        places.update(
+            f"host {attempt.destination}" for attempt in attempts if attempt.destination and not attempt.outcome
+        )
         return places | {f"host {operation.host}"} if operation.host else places
 
     def _waited(self, operation: Operation) -> timedelta:

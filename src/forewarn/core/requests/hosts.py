@@ -134,8 +134,9 @@ def fail(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | Non
     for vm in vms:
         overtake(draft, vm, f"{name} has failed")
         draft.put(replace(vm, state=VmState.DOWN))
+    on_their_way = list(draft.world.heading_to(name))  # what brings them there ends first
     work = _work_on(draft, host, Cause.FAIL, Action.RESTORE, rules.failed_host_kind, operation)
-    strike(draft, work, vms, rules)
+    strike(draft, work, [*vms, *on_their_way], rules)
     return None
 
 

@@ -1,0 +1,73 @@
+"""A bug in one operation is told, and is not the trouble of the others."""
+
+from __future__ import annotations
+
+import pytest
+
+from forewarn.core import steps
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause
+from tests.control.bench import WEB, Bench
+
+
+def test_a_bug_in_looking_at_one_operation_leaves_the_others_going(monkeypatch):
+    bench = Bench(WEB)
+    bad = bench.plane.ask_for_vm(Cause.RESTART, "solo", "owner")
+    good = bench.plane.ask_for_vm(Cause.RESTART, "web-1", "owner")
+    real = bench.plane.world.attempts_of
+
+    def broken(operation: str):
+        if operation == bad.operation.id:
+            raise KeyError("solo")
+        return real(operation)
+
+    monkeypatch.setattr(bench.plane.world, "attempts_of", broken)
+    bench.advance(minutes=2)
+
+    assert bench.operation(good).phase is Phase.COMPLETED
+    assert bench.operation(bad).phase is Phase.STARTED
+    assert bench.plane.bugs > 0
+
+
+def test_a_bug_in_concluding_one_action_neither_stops_the_others_nor_spins_the_plane(monkeypatch):
+    bench = Bench(WEB)
+    bench.turn_on("web-1")
+    bad = bench.ask(Cause.RESTART, "solo")
+    later = bench.ask(Cause.RESTART, "web-1")
+    real = steps.conclude
+
+    def broken(draft, attempt, report):
+        if attempt.vm == "solo":
+            raise KeyError("solo")
+        real(draft, attempt, report)
+
+    monkeypatch.setattr(steps, "conclude", broken)
+    bench.advance(seconds=61)
+    once = bench.plane.bugs
+    bench.approve("web-0", bench.event(later))
+    bench.advance(seconds=66)
+    twice = bench.plane.bugs
+    monkeypatch.undo()
+    bench.advance(minutes=1)
+
+    assert (once, twice) == (1, 2)
+    assert bench.operation(later).phase is Phase.COMPLETED
+    assert bench.operation(bad).phase is Phase.COMPLETED
+
+
+@pytest.mark.parametrize("most", [1, 2, 3])
+def test_deletes_that_end_in_one_moment_all_end_however_small_the_commits(most: int):
+    bench = Bench(
+        {
+            "scale_sets": [{"name": "pool", "capacity": 5}],
+            "vms": [{"name": "s", "priority": "Spot", "eviction_policy": "Delete"}],
+        }
+    )
+    bench.plane.most_intents = most
+    deletes = [bench.plane.ask_for_vm(Cause.DELETE, f"pool_{n}", "owner") for n in range(5)]
+    evict = bench.evict("s")
+
+    bench.advance(minutes=1)
+
+    assert [bench.operation(each).phase for each in (*deletes, evict)] == [Phase.COMPLETED] * 6
+    assert bench.plane.bugs == 0

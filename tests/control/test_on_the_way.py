@@ -1,0 +1,132 @@
+"""Machines on their way to a host: it stays, its work waits for them, and its failure is theirs too."""
+
+from __future__ import annotations
+
+import pytest
+
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause, Condition, Kind, VmState
+from forewarn.drivers.machines import Trouble
+from forewarn.wire.fleet_file import read_json
+from tests.control.bench import Bench, fleet, vm
+
+TWO_HOSTS = fleet(vm("x", "host-0"), hosts=2)
+
+
+@pytest.fixture
+def bench() -> Bench:
+    """x is on its way from host-0 to host-1."""
+    made = Bench(TWO_HOSTS)
+    made.ask(Cause.REDEPLOY, "x")
+    made.advance(seconds=10)
+    assert made.plane.world.bound_for("x") == "host-1"
+    return made
+
+
+def test_a_host_of_its_own_stays_while_another_vm_is_on_its_way_to_it():
+    bench = Bench({"vms": [{"name": "a"}, {"name": "b"}]})
+    bench.ask(Cause.REDEPLOY, "a")
+    bench.ask(Cause.DELETE, "b")
+
+    bench.advance(minutes=3)
+
+    assert bench.vm("a").host == "b-host"
+    assert "b-host" in bench.plane.world.hosts
+
+
+def test_a_fleet_without_the_host_keeps_it_until_who_comes_has_gone_on(bench: Bench):
+    differences = bench.plane.apply_fleet(read_json(fleet(vm("x", "host-0"), hosts=1)).spec, "operator")
+    bench.advance(minutes=3)
+
+    assert differences == []
+    assert bench.vm("x").host == "host-1"
+    assert "host-1" in bench.plane.world.hosts
+
+
+def test_work_on_the_host_waits_and_then_gives_who_came_its_own_notice(bench: Bench):
+    bench.turn_on("x")
+    reboot = bench.maintain("host-1", Kind.REBOOT)
+    waiting = bench.waiting_for(reboot)
+
+    bench.advance(minutes=3)
+
+    assert waiting == ["x, which is on its way to host-1"]
+    assert [event.resources for event in bench.events(reboot)] == [("x",)]
+    assert bench.phases(reboot) == ["Scheduled"]
+
+
+def test_a_host_that_fails_before_the_vm_is_there_brings_it_back_elsewhere(bench: Bench):
+    failed = bench.fail("host-1")
+    bench.advance(minutes=6)
+
+    assert bench.operation(failed).targets == ("x",)
+    assert bench.operation(failed).phase is Phase.COMPLETED
+    assert (bench.vm("x").host, bench.vm("x").state) == ("host-0", VmState.RUNNING)
+
+
+def test_a_vm_that_never_got_to_the_failed_host_is_left_alone():
+    bench = Bench(TWO_HOSTS)
+    bench.machines.order("x", Trouble.FAILS)
+    bench.ask(Cause.REDEPLOY, "x")
+    bench.advance(seconds=10)
+
+    bench.fail("host-1")
+    bench.advance(minutes=6)
+
+    assert bench.effects("x") == ["redeploy"]
+    assert (bench.vm("x").host, bench.vm("x").state) == ("host-0", VmState.RUNNING)
+
+
+def test_two_update_domains_under_way_at_once_do_not_land_on_one_host():
+    bench = Bench(
+        fleet(
+            vm("w0", "host-0", availability_set="web"),
+            vm("w1", "host-1", availability_set="web"),
+            availability_sets=[{"name": "web"}],
+        )
+    )
+
+    bench.ask(Cause.REDEPLOY, "w0")
+    bench.ask(Cause.REDEPLOY, "w1")
+    bench.advance(minutes=3)
+
+    assert {bench.vm("w0").host, bench.vm("w1").host} == {"host-2", "host-3"}
+
+
+def test_a_vm_that_no_host_may_take_stays_down_and_the_operation_says_why():
+    bench = Bench(fleet(vm("x", "host-0"), hosts=1))
+
+    failed = bench.fail("host-0")
+    bench.advance(minutes=6)
+
+    assert bench.operation(failed).reason == "x: no host but host-0 may take x"
+    assert bench.vm("x").state is VmState.DOWN
+
+
+def test_a_host_that_was_made_for_one_vm_is_made_anew_with_it():
+    bench = Bench({"vms": [{"name": "x"}]})
+
+    failed = bench.fail("x-host")
+    bench.advance(minutes=6)
+
+    assert bench.operation(failed).phase is Phase.COMPLETED
+    assert bench.vm("x").state is VmState.RUNNING
+    assert bench.plane.world.hosts["x-host"].condition is Condition.UP
+
+
+def test_work_on_a_host_waits_until_who_is_evicted_has_left():
+    bench = Bench(fleet(vm("spot", "host-0", priority="Spot")))
+    bench.turn_on("spot")
+    reboot = bench.maintain("host-0", Kind.REBOOT)
+
+    evict = bench.evict("spot")
+    waiting = bench.waiting_for(reboot)
+    bench.advance(seconds=20)
+    before = bench.operation(reboot).phase
+    bench.advance(minutes=2)
+
+    assert waiting == ["Preempt of spot to end: spot is still on the host"]
+    assert before is Phase.SCHEDULED
+    assert bench.operation(evict).phase is Phase.COMPLETED
+    assert bench.operation(reboot).phase is Phase.COMPLETED
+    assert bench.effects("spot") == ["deallocate"]
