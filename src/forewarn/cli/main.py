@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -94,4 +95,9 @@ def run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except OSError as problem:
+        if problem.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+            raise
+        complain(f"What was asked was not written: {problem.strerror or problem}.", "Write it somewhere else.")
+        return 1
     return outcome if isinstance(outcome, int) else 0

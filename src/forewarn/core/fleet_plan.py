@@ -23,7 +23,7 @@ from forewarn.core.fleet import (
 )
 from forewarn.core.fleet_check import NOWHERE, Place, Problem
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
-from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.scope import Scope, ScopeKind, generation_of
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
 
@@ -239,8 +239,7 @@ class _Planner:
             scope = wish if wish not in self._taken else f"{prefix}/{wish}"
             self._scope_ids[key] = scope
             self._taken.add(scope)
-            generation = self._world.number + 1
-            self._plan.scopes.append(Scope(scope, kind, subject, generation, placement_group=group))
+            self._plan.scopes.append(Scope(scope, kind, subject, generation_of(self._seed), placement_group=group))
         return self._scope_ids[key]
 
     # Comparing.
@@ -347,7 +346,14 @@ def _values(spec: object) -> dict[str, Any]:
 def _changed(before: Host | Vm, after: Host | Vm) -> str:
     """The fields that differ, with both values."""
     pairs = ((each.name, getattr(before, each.name), getattr(after, each.name)) for each in fields(before))
-    return ", ".join(f"{name} {old} -> {new}" for name, old, new in pairs if old != new)
+    return ", ".join(f"{name} {_said(old)} -> {_said(new)}" for name, old, new in pairs if old != new)
+
+
+def _said(value: object) -> str:
+    """A value for a reader."""
+    if isinstance(value, (tuple, list)):
+        return " ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
 
 
 def _base36(number: int) -> str:
