@@ -60,6 +60,11 @@ class Onlooker:
         acted = self._acted()
         return any((row.operation, row.vm) not in acted for row in under_way)
 
+    def knows_what_was_shown(self) -> bool:
+        """Whether the store knows that guests were able to read all that it holds."""
+        (mark,) = self._rows("SELECT number, shown FROM marks")
+        return mark.number == mark.shown
+
     def is_amid(self, operations: int) -> bool:
         """Whether so many operations are under way, each somewhere between its acceptance and its end."""
         return self._rows(_OPEN)[0].count >= operations

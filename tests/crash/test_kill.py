@@ -158,3 +158,25 @@ def test_nothing_answered_is_lost_and_nothing_done_twice_on_sqlite(tmp_path: Pat
 @pytest.mark.long
 def test_nothing_answered_is_lost_and_nothing_done_twice_on_postgresql(tmp_path: Path, figures):
     kill_twenty_times(tmp_path, fresh_database("postgresql", tmp_path), figures)
+
+
+def test_an_event_that_guests_have_read_keeps_its_not_before_however_the_service_ends(tmp_path: Path):
+    fleet, guests, _ = write_fleet(tmp_path)
+    address, ledger = fresh_database("sqlite", tmp_path), tmp_path / "machines.db"
+    service = ServiceProcess(tmp_path, f"--store={address}", f"--fleet={fleet}", f"--machines={ledger}")
+    service.start()
+    machines = Machines.open(ledger)
+    onlooker = Onlooker(address, machines)
+    crowd = Crowd(service, guests, 0)
+    crowd.poll("vm-000", guests["vm-000"])
+    event = service.call("POST", "/v1/vms/vm-000/restart")[1]["event"]
+
+    wait_until(onlooker.knows_what_was_shown, "the service to write down what it has shown")
+    service.kill()
+    service.start()
+    _, after = service.call("GET", f"/v1/events/{event['id']}")
+    service.stop()
+    onlooker.close()
+    machines.close()
+
+    assert after["not_before"] == event["not_before"]

@@ -68,11 +68,6 @@ def forewarn() -> None:
     """Maintenance of virtual machines, announced before it happens."""
 
 
-def main() -> None:
-    """Run the command and leave with the right exit code."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: list[str]) -> int:
     """Run the command; its exit code."""
     try:
