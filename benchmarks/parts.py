@@ -145,14 +145,25 @@ def _address(number: int) -> str:
     return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
 
 
-def load(server: Server, seconds: int, *, close: bool) -> float:
-    """Server CPU microseconds per request under load; fails unless every answer was 200."""
+def tag_of(server: Server) -> str:
+    """The ETag of what it answers now."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=5)
+    connection.request("GET", TARGET, headers={"Metadata": "true"})
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.headers["ETag"]
+
+
+def load(server: Server, seconds: int, *headers: str, script: Path | None = None) -> float:
+    """Server CPU microseconds per request under load; fails unless every request was answered well."""
     wrk = shutil.which("wrk")
     if wrk is None:
         raise BenchmarkFailed("wrk is needed: apt-get install wrk")
-    headers = ["-H", "Metadata: true"] + (["-H", "Connection: close"] if close else [])
+    given = [word for header in ("Metadata: true", *headers) for word in ("-H", header)]
+    scripted = ["-s", str(script)] if script else []
     command = [
-        wrk, "-t1", "-c64", f"-d{seconds}s", *headers, f"http://127.0.0.1:{server.port}{TARGET}",
+        wrk, "-t1", "-c64", f"-d{seconds}s", *given, *scripted, f"http://127.0.0.1:{server.port}{TARGET}",
     ]  # fmt: skip
     before = server.cpu_seconds()
     done = subprocess.run(command, capture_output=True, text=True, check=True)

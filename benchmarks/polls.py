@@ -15,28 +15,51 @@ import json
 import statistics
 import sys
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
-from benchmarks.parts import ForewarnServer, NginxServer, Server, load
+from benchmarks.parts import ForewarnServer, NginxServer, Server, load, tag_of
 
 FLEETS = (100, 10_000, 100_000)
-MODES = (("keep-alive, 64 connections", False, 1.25, 1.1), ("a connection each", True, 1.7, 1.4))
+MODES = (("keep-alive, 64 connections", (), 1.25, 1.1), ("a connection each", ("Connection: close",), 1.7, 1.4))
 MOST_SPREAD = 0.10
+_VARYING = """
+local count = 0
+request = function()
+  count = count + 1
+  wrk.headers["X-Request-Id"] = tostring(count)
+  return wrk.format()
+end
+"""
 
 Rounds = list[dict[str, float]]
+Load = Callable[[], float]
 
 
-def measure(servers: dict[str, Server], seconds: int, rounds: int, *, close: bool) -> Rounds:
-    """CPU microseconds per request of each server, round by round."""
-    for server in servers.values():
-        load(server, 1, close=close)
-    names = list(servers)
+def take_turns(loads: dict[str, Load], rounds: int) -> Rounds:
+    """What each costs, round by round."""
+    for each in loads.values():
+        each()
+    names = list(loads)
     found: Rounds = []
     for turn in range(rounds):  # everybody goes first, second, ... in turn: the place in a round matters
         order = names[turn % len(names) :] + names[: turn % len(names)]
-        took = {name: load(servers[name], seconds, close=close) for name in order}
+        took = {name: loads[name]() for name in order}
         found.append({name: took[name] for name in names})
     return found
+
+
+def other_polls(nginx: Server, forewarn: Server, seconds: int, script: Path) -> dict[str, Load]:
+    """Polls that differ from each other or name a tag: no bound, but to be known."""
+    script.write_text(_VARYING)
+    condition = f"If-None-Match: {tag_of(forewarn)}"
+    return {
+        "nginx": partial(load, nginx, seconds),
+        "unchanged since, 304": partial(load, forewarn, seconds, condition),
+        "changed since, 200": partial(load, forewarn, seconds, 'If-None-Match: "another"'),
+        "each with a header of its own": partial(load, forewarn, seconds, script=script),
+    }
 
 
 def ratio(rounds: Rounds, name: str, base: str) -> float:
@@ -44,16 +67,21 @@ def ratio(rounds: Rounds, name: str, base: str) -> float:
     return statistics.median(each[name] / each[base] for each in rounds)
 
 
-def report(title: str, rounds: Rounds, most: float, aim: float) -> tuple[dict[str, float], bool]:
-    """Print a table; the ratios to nginx, and whether they are within bounds."""
-    names = [name for name in rounds[0] if name != "nginx"]
-    ratios = {name: ratio(rounds, name, "nginx") for name in names}
-    spread = max(abs(ratio(rounds, name, names[0]) - 1) for name in names)
+def show(title: str, rounds: Rounds) -> dict[str, float]:
+    """Print a table; the ratios to nginx."""
+    ratios = {name: ratio(rounds, name, "nginx") for name in rounds[0] if name != "nginx"}
     print(f"\n{title}: {len(rounds)} rounds")
-    print(f"  {'server':<28}{'CPU us/request':>16}{'to nginx':>10}")
+    print(f"  {'':<30}{'CPU us/request':>16}{'to nginx':>10}")
     for name in rounds[0]:
         median = statistics.median(each[name] for each in rounds)
-        print(f"  {name:<28}{median:>16.2f}{ratios.get(name, 1.0):>10.2f}")
+        print(f"  {name:<30}{median:>16.2f}{ratios.get(name, 1.0):>10.2f}")
+    return ratios
+
+
+def report(title: str, rounds: Rounds, most: float, aim: float) -> tuple[dict[str, float], bool]:
+    """Print a table; the ratios to nginx, and whether they are within bounds."""
+    ratios = show(title, rounds)
+    spread = max(ratio(rounds, one, other) for one in ratios for other in ratios) - 1
     worst = max(ratios.values())
     print(f"  at most {most}: {'yes' if worst <= most else 'NO'}; aim {aim}: {'yes' if worst <= aim else 'no'}")
     is_even = spread <= MOST_SPREAD
@@ -79,10 +107,15 @@ def main() -> int:
             for name, server in servers.items():
                 print(f"starting {name} ...", file=sys.stderr)
                 server.start()
-            for title, close, most, aim in MODES:
-                rounds = measure(servers, arguments.seconds, arguments.rounds, close=close)
-                results[title], is_within = report(title, rounds, most, aim)
+            for title, headers, most, aim in MODES:
+                loads = {
+                    name: partial(load, server, arguments.seconds, *headers) for name, server in servers.items()
+                }
+                results[title], is_within = report(title, take_turns(loads, arguments.rounds), most, aim)
                 is_good &= is_within
+            first = list(servers.values())[1]
+            others = other_polls(servers["nginx"], first, arguments.seconds, Path(directory) / "varying.lua")
+            results["other polls"] = show("other polls, keep-alive", take_turns(others, arguments.rounds))
         finally:
             for server in servers.values():
                 server.stop()

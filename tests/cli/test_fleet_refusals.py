@@ -24,8 +24,8 @@ BROKEN = {
         ),
     ),
     "a text with a NUL": (
-        '[[vms]]\nname = "a"\ntags = { team = "b\\u0000" }\n',
-        "{file}:3: tags holds a NUL character. Leave it out.",
+        '[[vms]]\nname = "a"\nzone = "b\\u0000"\n',
+        "{file}:3: zone holds a NUL character. Leave it out.",
     ),
     "a VM named twice, in another case": (
         '[[vms]]\nname = "a"\n\n[[vms]]\n# the same\nname = "A"\n',

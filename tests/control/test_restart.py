@@ -301,6 +301,16 @@ def test_a_step_back_does_not_keep_a_started_operation_waiting():
     assert bench.effects("solo") == ["reboot"]
 
 
+def test_the_first_document_of_a_scope_is_the_first_whatever_has_happened_there_before():
+    bench = Bench(WEB)
+    bench.maintain("host-2")
+    bench.advance(hours=1)
+
+    bench.turn_on("web-2")
+
+    assert bench.plane.board.panels["web"].page.document.incarnation == 1
+
+
 @pytest.mark.parametrize("back", [timedelta(hours=1), timedelta(days=1)])
 def test_a_step_back_does_not_hide_that_an_action_has_ended(back: timedelta):
     bench = Bench(WEB)

@@ -67,7 +67,7 @@ class Crowd:
 
     def _live(self, name: str, address: str) -> None:
         dice = random.Random(name)
-        while not self._is_over.wait(dice.uniform(0.05, 0.3)):
+        while not self._is_over.wait(dice.uniform(0.2, 0.8)):
             answer = self._patiently("GET", lambda: self._as_guest(address, "GET"))
             if answer is None or answer[0] != 200:
                 continue
@@ -113,7 +113,7 @@ class Crowd:
             taken = {vm for event in open_events for vm in event["resources"]}
             free = [vm for vm in self._guests if vm not in taken]
             dice.shuffle(free)
-            for vm in free[: self._busy - len(open_events)]:
+            for vm in free[: max(0, self._busy - len({event["operation"] for event in open_events}))]:
                 if dice.random() < 0.1:
                     self._ask(f"/v1/hosts/host-{dice.randrange(14)}/maintain", _FREEZE)
                 else:

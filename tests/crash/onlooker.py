@@ -18,6 +18,7 @@ _OPERATIONS = (
     "SELECT o.id, o.phase, e.approvals, a.vm, a.outcome FROM operations o "
     "LEFT JOIN events e ON e.operation = o.id LEFT JOIN attempts a ON a.operation = o.id"
 )
+_OPEN = "SELECT count(*) AS count FROM operations WHERE phase IN ('Scheduled', 'Started')"
 _UNDER_WAY = "SELECT operation, vm FROM attempts WHERE outcome IS NULL"
 _EVENTS = "SELECT id, phase, approvals FROM events"
 _IDS = "SELECT id FROM operations"
@@ -58,6 +59,15 @@ class Onlooker:
         under_way = self._rows(_UNDER_WAY)
         acted = self._acted()
         return any((row.operation, row.vm) not in acted for row in under_way)
+
+    def knows_what_was_shown(self) -> bool:
+        """Whether the store knows that guests were able to read all that it holds."""
+        (mark,) = self._rows("SELECT number, shown FROM marks")
+        return mark.number == mark.shown
+
+    def is_amid(self, operations: int) -> bool:
+        """Whether so many operations are under way, each somewhere between its acceptance and its end."""
+        return self._rows(_OPEN)[0].count >= operations
 
     def where_it_stands(self) -> Counter[str]:
         """How many operations are in each phase of their life."""

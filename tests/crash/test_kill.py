@@ -6,6 +6,7 @@ Nothing answered is lost, nothing is acted on twice (counted in the machines' ow
 from __future__ import annotations
 
 import random
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -26,8 +27,9 @@ from tests.store.databases import fresh_database
 
 KILLS = 20
 MOST_KILLS = 40
-OPERATIONS = 50
-VMS = 56
+OPERATIONS = 50  # under way at every kill
+WANTED = 64  # some end while the kill is being aimed
+VMS = 112
 SLEEPERS = MOST_KILLS  # one for each kill: it has never polled before
 Figures = Callable[[str], None]
 
@@ -41,9 +43,9 @@ def write_fleet(directory: Path) -> tuple[Path, dict[str, str], dict[str, str]]:
     lines += [f'[[availability_sets]]\nname = "set-{n}"\nupdate_domains = 7' for n in range(4)]
     guests = {}
     for n in range(VMS):
-        name, address = f"vm-{n:02d}", f"127.9.0.{n + 1}"
+        name, address = f"vm-{n:03d}", f"127.9.0.{n + 1}"
         guests[name] = address
-        member = f'availability_set = "set-{n % 4}"\nupdate_domain = {n // 4 % 7}\n' if n < VMS // 2 else ""
+        member = f'availability_set = "set-{n % 4}"\nupdate_domain = {n // 4 % 7}\n' if n < VMS // 4 else ""
         lines.append(f'[[vms]]\nname = "{name}"\nhost = "host-{n // 4 % 14}"\n{member}addresses = ["{address}"]')
     sleepers = {f"sleeper-{n:02d}": f"127.9.1.{n + 1}" for n in range(SLEEPERS)}
     lines += [
@@ -69,32 +71,38 @@ def kill_twenty_times(directory: Path, address: str, figures: Figures) -> None:
         "--simulated-seconds=redeploy=0.9",
     )
     service.start()
-    crowd = Crowd(service, guests, OPERATIONS)
+    crowd = Crowd(service, guests, WANTED)
     crowd.start()
     dice = random.Random(20260302)
     found: Counter[str] = Counter()
     machines = Machines.open(ledger)
     onlooker = Onlooker(address, machines)
     judged: Counter[str] = Counter()
+    amid: list[int] = []
     try:
         for kill, (sleeper, there) in enumerate(sleepers.items()):
             if kill >= KILLS and crowd.answered.cut_off and judged["approvals"] and all(map(found.get, PHASES)):
                 break  # at least twenty, and more where luck has not hit everything yet
             until = time.monotonic() + dice.choice([0.4, 1.2, 2.4, 2.8]) * dice.uniform(0.8, 1.2)
             wait_until(lambda until=until: time.monotonic() > until, "the next kill", 30)
+            wait_until(lambda: onlooker.is_amid(OPERATIONS), f"{OPERATIONS} operations to be under way", 60)
             if kill % 2:  # aim at the moment between the commit and the machine
                 wait_until(onlooker.is_about_to_act, "an attempt to be recorded", 30)
             else:  # or at the moment after a first poll was answered
                 crowd.poll(sleeper, there)
             service.kill()
             judged += onlooker.judge(crowd.answered)
-            found += onlooker.where_it_stands() + Counter(kills=1)
+            stands = onlooker.where_it_stands()
+            amid.append(stands.total() - stands["ended"])
+            found += stands + Counter(kills=1)
             service.start()
         crowd.is_asking.clear()
         wait_until(lambda: service.call("GET", "/v1/events")[1]["events"] == [], "every event to end", 120)
         crowd.stop()
         assert service.stop() == 0
         onlooker.judge(crowd.answered)
+        figures(f"operations under way when it was killed: {amid}")
+        assert statistics.median(amid) >= OPERATIONS
         judge_the_end(address, machines, crowd, found + judged, figures)
     finally:
         crowd.stop()
@@ -150,3 +158,25 @@ def test_nothing_answered_is_lost_and_nothing_done_twice_on_sqlite(tmp_path: Pat
 @pytest.mark.long
 def test_nothing_answered_is_lost_and_nothing_done_twice_on_postgresql(tmp_path: Path, figures):
     kill_twenty_times(tmp_path, fresh_database("postgresql", tmp_path), figures)
+
+
+def test_an_event_that_guests_have_read_keeps_its_not_before_however_the_service_ends(tmp_path: Path):
+    fleet, guests, _ = write_fleet(tmp_path)
+    address, ledger = fresh_database("sqlite", tmp_path), tmp_path / "machines.db"
+    service = ServiceProcess(tmp_path, f"--store={address}", f"--fleet={fleet}", f"--machines={ledger}")
+    service.start()
+    machines = Machines.open(ledger)
+    onlooker = Onlooker(address, machines)
+    crowd = Crowd(service, guests, 0)
+    crowd.poll("vm-000", guests["vm-000"])
+    event = service.call("POST", "/v1/vms/vm-000/restart")[1]["event"]
+
+    wait_until(onlooker.knows_what_was_shown, "the service to write down what it has shown")
+    service.kill()
+    service.start()
+    _, after = service.call("GET", f"/v1/events/{event['id']}")
+    service.stop()
+    onlooker.close()
+    machines.close()
+
+    assert after["not_before"] == event["not_before"]

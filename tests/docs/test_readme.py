@@ -25,15 +25,19 @@ _MOST_SECONDS = 120
 
 
 def clone(directory: Path) -> Path:
-    """The files of this checkout as a clone would have them, and a virtual environment that is made already."""
+    """The files of this checkout as a clone would have them."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines():
         if (ROOT / name).exists():
             (directory / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, directory / name)
-    (directory / ".venv").symlink_to(Path(sys.executable).parent.parent)
-    os.utime(directory / "pyproject.toml", (0, 0))  # older than that environment: it is not installed into again
     return directory
+
+
+def _path_without_us() -> str:
+    """The PATH of somebody who has not made our virtual environment."""
+    own = str(Path(sys.executable).parent)
+    return os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if each != own)
 
 
 @contextmanager
@@ -65,7 +69,8 @@ def test_the_readme_from_a_clone_to_a_restart_carried_out(tmp_path: Path, figure
     steps = steps_of(page)
     directory = clone(tmp_path)
     environment = {
-        "PATH": f"{directory}/.venv/bin:{os.environ['PATH']}",
+        "PATH": f"{directory}/.venv/bin:{_path_without_us()}",
+        **{name: value for name, value in os.environ.items() if name.startswith(("PIP_", "UV_"))},
         "HOME": str(tmp_path),
         "FOREWARN_URL": f"http://127.0.0.1:{ports['8255']}",
         "FOREWARN_METADATA": f"127.0.0.1:{ports['8254']}",

@@ -38,15 +38,34 @@ def test_a_remembered_request_is_answered_with_the_same_bytes(service: RunningSe
     assert GET in service.service.desk.remembered
 
 
-def test_only_plain_reads_are_remembered(service: RunningService):
-    conditional = GET.replace(b"\r\n\r\n", b'\r\nIf-None-Match: "x"\r\n\r\n')
+def test_a_remembered_condition_is_judged_anew_each_time(service: RunningService):
     with Wire(service) as wire:
-        for request in (conditional, GET.replace(b"Metadata: true", b"Metadata: no"), GET + GET):
+        wire.send(GET)
+        tag = wire.receive()[1]["etag"]
+        asking = GET.replace(b"\r\n\r\n", f"\r\nIf-None-Match: {tag}\r\n\r\n".encode())
+        before = []
+        for _ in range(3):
+            wire.send(asking)
+            before.append(wire.receive()[0])
+        service.post("/v1/vms/solo/restart")
+        wire.send(asking)
+        status, headers, body = wire.receive()
+
+    assert asking in service.service.desk.remembered
+    assert before == [304, 304, 304]
+    assert (status, headers["etag"] != tag) == (200, True)
+    assert len(json.loads(body)["Events"]) == 1
+
+
+def test_only_single_reads_that_never_wait_are_remembered(service: RunningService):
+    waiting = GET.replace(b"\r\n\r\n", b'\r\nIf-None-Match: "x"\r\nPrefer: wait=1\r\n\r\n')
+    with Wire(service) as wire:
+        for request in (waiting, GET.replace(b"Metadata: true", b"Metadata: no"), GET + GET):
             wire.send(request)
             wire.receive()
     remembered = set(service.service.desk.remembered)
 
-    assert not remembered & {conditional, GET + GET}
+    assert not remembered & {waiting, GET + GET}
     assert all(b"Metadata: true" in request for request in remembered)
 
 
@@ -120,6 +139,25 @@ def test_a_chunked_body_is_read(service: RunningService):
 
         assert wire.receive()[0] == 200
     assert service.get(f"/v1/events/{event}")["phase"] == "Started"
+
+
+def test_a_trailer_is_no_header(service: RunningService):
+    service.guest("solo").document()
+    event = service.post("/v1/vms/solo/restart")["event"]["id"]
+    body = json.dumps({"StartRequests": [{"EventId": event}]}).encode()
+    head = post(b"", "Transfer-Encoding: chunked", length=False).replace(b"Metadata: true\r\n", b"")
+    with Wire(service) as wire:
+        wire.send(head + b"%x\r\n%s\r\n0\r\nMetadata: true\r\n\r\n" % (len(body), body))
+
+        assert wire.receive()[0] == 400
+    assert service.get(f"/v1/events/{event}")["phase"] == "Scheduled"
+
+
+def test_a_body_that_is_packed_is_refused(service: RunningService):
+    with Wire(service) as wire:
+        wire.send(post(b"", "Transfer-Encoding: gzip, chunked", length=False) + b"0\r\n\r\n")
+
+        assert wire.receive()[0] == 400
 
 
 def test_a_client_that_asks_before_it_sends_is_told_to_go_on(service: RunningService):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from forewarn.core.document import Document
 from forewarn.wire.http import CLOSE, Answer
 from forewarn.wire.imds.document import etag, not_modified, page
+from forewarn.wire.imds.request import matches
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, EventsVersion
 
 _MOST_SHARED_PAGES = 1024
@@ -28,12 +29,13 @@ class Ready:
 class Page:
     """One document and the answers made from it."""
 
-    __slots__ = ("_answers", "document", "ready")
+    __slots__ = ("_answers", "_unchanged", "document", "ready")
 
     def __init__(self, document: Document) -> None:
         self.document = document
         self._answers: list[Answer | None] = [None] * len(EVENTS_VERSIONS)
         self.ready: list[Ready | None] = [None] * len(EVENTS_VERSIONS)
+        self._unchanged: list[tuple[str, Ready] | None] = [None] * len(EVENTS_VERSIONS)
 
     def answer(self, version: EventsVersion) -> Answer:
         """The answer to a plain GET."""
@@ -46,6 +48,15 @@ class Page:
         """The answer to a plain GET, dated."""
         ready = self.ready[version.index] = Ready(self.answer(version), date)
         return ready
+
+    def unchanged(self, version: EventsVersion, tags: str, date: bytes) -> Ready | None:
+        """The answer to a GET that names these tags, dated; None: it has news."""
+        known = self._unchanged[version.index]
+        if known is None or known[1].date is not date:
+            known = (self.etag(version), Ready(self.not_modified(version), date))
+            self._unchanged[version.index] = known
+        tag, ready = known
+        return ready if tags == tag or matches(tags, tag) else None
 
     def etag(self, version: EventsVersion) -> str:
         """The tag of that answer."""

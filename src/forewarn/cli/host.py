@@ -106,7 +106,11 @@ def _count(events: list[Any]) -> str:
     show_default=True,
     help="How a Freeze is done.",
 )
-@click.option("--seconds", type=int, help="How long a VM is expected to stand still (default 9 for a Freeze).")
+@click.option(
+    "--seconds",
+    type=click.IntRange(min=-1),
+    help="How long a VM is expected to stand still (default 9 for a Freeze).",
+)
 @click.option("--notice", type=DURATION, help="How long ahead (default: the least that the kind allows).")
 @click.option("--description", help="What guests are told instead of the usual text.")
 @service_options

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -70,11 +71,6 @@ def forewarn() -> None:
     """Maintenance of virtual machines, announced before it happens."""
 
 
-def main() -> None:
-    """Run the command and leave with the right exit code."""
-    sys.exit(run(sys.argv[1:]))
-
-
 def run(arguments: list[str]) -> int:
     """Run the command; its exit code."""
     try:
@@ -97,4 +93,9 @@ def run(arguments: list[str]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except OSError as problem:
+        if problem.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+            raise
+        complain(f"What was asked was not written: {problem.strerror or problem}.", "Write it somewhere else.")
+        return 1
     return outcome if isinstance(outcome, int) else 0

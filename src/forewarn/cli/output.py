@@ -21,12 +21,17 @@ def show_json(value: object, *, on_one_line: bool = False) -> None:
     click.echo(json.dumps(value, indent=None if on_one_line else 2, ensure_ascii=False))
 
 
+def printable(text: str) -> str:
+    """A text that does nothing to a terminal but stand there."""
+    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
+
+
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
     """Rows for people; on a narrow terminal the widest columns give way, then every row becomes a block."""
     if not rows:
         click.echo(nothing)
         return
-    texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    texts = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     widths = [max(len(each) for each in column) for column in zip(columns, *texts, strict=True)]
     excess = sum(widths) + 2 * (len(widths) - 1) - _terminal_width()
     for index in sorted(range(len(widths)), key=lambda column: -widths[column]):
@@ -63,7 +68,7 @@ def fields(pairs: Sequence[tuple[str, object]]) -> None:
     width = max((len(name) for name, _ in shown), default=0)
     room = max(_LEAST_WIDTH, _terminal_width() - width - 4)
     for name, value in shown:
-        texts = map(str, value if isinstance(value, list) else [value])
+        texts = (printable(str(each)) for each in (value if isinstance(value, list) else [value]))
         for index, line in enumerate(line for text in texts for line in _wrapped(text, room)):
             click.echo(f"  {name if index == 0 else '':<{width}}  {line}")
 

@@ -80,6 +80,7 @@ class ControlPlane(Requests):
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
         self._shown = 0  # the last commit that was shown
+        self._shown_written = 0  # and the last that the store knows to have been shown
         self._watch = ClockWatch(clock)
 
     def open(self) -> None:
@@ -341,6 +342,12 @@ class ControlPlane(Requests):
         except BaseException:
             self.polls.put_back(unwritten)
             raise
+        self._shown_written = self._shown
+
+    @property
+    def wants_flush(self) -> bool:
+        """Whether guests can read what a crash would make the plane promise anew."""
+        return self._shown != self._shown_written
 
     def touch_store(self) -> None:
         """Ask the store for something small; raises where it does not answer."""

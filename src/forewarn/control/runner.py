@@ -29,6 +29,7 @@ _LONGEST_SLEEP_SECONDS = 5.0  # a step of the wall clock is noticed within this
 _PLAY_STEP_SECONDS = 0.05
 _RETRY_SECONDS = 1.0
 _FLUSH_SECONDS = 60.0
+_SOON_SECONDS = 1.0  # after something new was shown
 _MOST_JOBS = 256  # before the next tick
 
 
@@ -121,10 +122,11 @@ class Runner:
             return _RETRY_SECONDS
         if self._timekeeper is not None:
             return _PLAY_STEP_SECONDS if self._timekeeper.rate else _LONGEST_SLEEP_SECONDS
+        longest = _SOON_SECONDS if self._plane.wants_flush else _LONGEST_SLEEP_SECONDS
         wake = self._plane.next_wake()
         if wake is None:
-            return _LONGEST_SLEEP_SECONDS
-        return min(max((wake - self._plane.clock.now()).total_seconds(), 0.0), _LONGEST_SLEEP_SECONDS)
+            return longest
+        return min(max((wake - self._plane.clock.now()).total_seconds(), 0.0), longest)
 
     def _tick(self) -> None:
         """Tick; what goes wrong is told, and tried again."""
@@ -142,7 +144,8 @@ class Runner:
             self.problem = None
 
     def _flush_now_and_then(self) -> None:
-        if time.monotonic() - self._flushed_at >= _FLUSH_SECONDS:
+        pause = _SOON_SECONDS if self._plane.wants_flush else _FLUSH_SECONDS
+        if time.monotonic() - self._flushed_at >= pause:
             self._flush()
 
     def _flush(self) -> None:

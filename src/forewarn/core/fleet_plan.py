@@ -23,7 +23,7 @@ from forewarn.core.fleet import (
 )
 from forewarn.core.fleet_check import NOWHERE, Place, Problem
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
-from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.scope import Scope, ScopeKind, generation_of
 from forewarn.core.seats import instance_name, make_instance, new_scope, own_host, seat_of
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
@@ -227,7 +227,7 @@ class _Planner:
     def _scope_for(self, kind: ScopeKind, subject: str, group: int | None = None) -> str:
         key = (kind, subject, group)
         if key not in self._scope_ids:
-            scope = new_scope(kind, subject, group, self._world.number + 1, self._taken)
+            scope = new_scope(kind, subject, group, generation_of(self._seed), self._taken)
             self._scope_ids[key] = scope.id
             self._taken.add(scope.id)
             self._plan.scopes.append(scope)
@@ -347,4 +347,11 @@ def _values(spec: object) -> dict[str, Any]:
 def _changed(before: Host | Vm, after: Host | Vm) -> str:
     """The fields that differ, with both values."""
     pairs = ((each.name, getattr(before, each.name), getattr(after, each.name)) for each in fields(before))
-    return ", ".join(f"{name} {old} -> {new}" for name, old, new in pairs if old != new)
+    return ", ".join(f"{name} {_said(old)} -> {_said(new)}" for name, old, new in pairs if old != new)
+
+
+def _said(value: object) -> str:
+    """A value for a reader."""
+    if isinstance(value, (tuple, list)):
+        return " ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)

@@ -8,6 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from uuid import UUID
+
+_SEED_BITS_LEFT_OUT = 80  # 48 of the 128 are kept
 
 
 class ScopeKind(StrEnum):
@@ -26,7 +29,7 @@ class Scope:
     id: str
     kind: ScopeKind
     subject: str  # the VM, set or service that it is the scope of
-    generation: int  # another one for a scope that is made anew, or whose count was reset
+    generation: int  # another one for a scope that is made anew, in this store or another, or that counts anew
     placement_group: int | None = None
     incarnation: int = 1
     is_on: bool = False
@@ -44,3 +47,8 @@ class Scope:
     def title(self) -> str:
         """The scope for a reader: `availability set web`, `vm solo`."""
         return f"{self.kind} {self.id}"
+
+
+def generation_of(seed: UUID) -> int:
+    """The generation of scopes that are made together; those of another store are others."""
+    return seed.int >> _SEED_BITS_LEFT_OUT

@@ -111,9 +111,12 @@ class GuestConnection(asyncio.Protocol):
         panel.polled_at = guest.polled_at = now
         desk.polled[panel] = None
         desk.tally.polls += 1
-        ready = panel.page.ready[judged.version.index]
-        if ready is None or ready.date is not desk.date:
-            ready = panel.page.refresh(judged.version, desk.date)
+        page, version = panel.page, judged.version
+        ready = None if judged.tags is None else page.unchanged(version, judged.tags, desk.date)
+        if ready is None:
+            ready = page.ready[version.index]
+            if ready is None or ready.date is not desk.date:
+                ready = page.refresh(version, desk.date)
         if judged.closes:
             self._is_ended = True
             self._transport.write(ready.last)
@@ -209,8 +212,8 @@ class GuestConnection(asyncio.Protocol):
         if isinstance(wish, Answer):
             self._send(wish, ending, request)
             return
-        if whole is not None and isinstance(wish, ReadEvents) and wish.is_plain and ending != KEEP_ALIVE:
-            desk.remember(whole, Judged(wish.version, closes=ending == CLOSE))
+        if whole is not None and isinstance(wish, ReadEvents) and not wish.wait_seconds and ending != KEEP_ALIVE:
+            desk.remember(whole, Judged(wish.version, wish.if_none_match, closes=ending == CLOSE))
         self._grant(wish, guest, ending, request)
 
     def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:

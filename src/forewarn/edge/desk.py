@@ -25,12 +25,13 @@ _LONGEST_REMEMBERED = 2048
 
 
 class Judged:
-    """What is remembered of a request: which version it asks for, and whether the connection ends with it."""
+    """What is remembered of a request: its version, the tags it names, and whether the connection ends with it."""
 
-    __slots__ = ("closes", "version")
+    __slots__ = ("closes", "tags", "version")
 
-    def __init__(self, version: EventsVersion, *, closes: bool) -> None:
+    def __init__(self, version: EventsVersion, tags: str | None, *, closes: bool) -> None:
         self.version = version
+        self.tags = tags
         self.closes = closes
 
 

@@ -26,7 +26,7 @@ class Arrived(NamedTuple):
 class Incoming:
     """A request while it is being read."""
 
-    __slots__ = ("began_at", "body", "headers", "size", "target")
+    __slots__ = ("began_at", "body", "has_head", "headers", "size", "target")
 
     def __init__(self, began_at: float) -> None:
         self.began_at = began_at
@@ -34,6 +34,7 @@ class Incoming:
         self.headers: list[tuple[str, str]] = []
         self.body = b""
         self.size = 0
+        self.has_head = False
 
 
 class RequestReader:
@@ -100,9 +101,10 @@ class RequestReader:
             self._count(self.incoming, len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """One header."""
+        """One header, or a trailer behind a body in chunks, which says nothing to us."""
         if self.incoming is not None:
-            self.incoming.headers.append((name.decode("latin-1").lower(), value.decode("latin-1").strip()))
+            if not self.incoming.has_head:
+                self.incoming.headers.append((name.decode("latin-1").lower(), value.decode("latin-1").strip()))
             self._count(self.incoming, len(name) + len(value) + 4)
 
     def _count(self, incoming: Incoming, size: int) -> None:
@@ -117,10 +119,13 @@ class RequestReader:
         self._unaccounted = 0
         if self.incoming is None:
             return
+        self.incoming.has_head = True
         headers = dict(self.incoming.headers)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._limits.body_bytes:
             self._object(errors.BODY_TOO_LARGE)
+        elif headers.get("transfer-encoding", "chunked").lower() != "chunked":
+            self._object(errors.MALFORMED_REQUEST)  # nothing else is decoded here
         else:
             self.awaits_go_ahead = headers.get("expect", "").lower() == "100-continue"
 

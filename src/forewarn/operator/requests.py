@@ -57,8 +57,8 @@ class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
         _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")
     ] = None
     description: Annotated[
-        Annotated[str, msgspec.Meta(max_length=1000)] | None,
-        msgspec.Meta(description="what guests read; without it the usual sentence"),
+        Annotated[str, msgspec.Meta(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")] | None,
+        msgspec.Meta(description="what guests read, in one line; without it the usual sentence"),
     ] = None
 
 

@@ -155,6 +155,10 @@ def _parse(text: str) -> sa.URL:
                 f"The store {text} cannot be opened: there is no directory {Path(url.database).parent}.",
                 f"mkdir -p {Path(url.database).parent}",
             )
+        if url.query:
+            raise StoreError(
+                f"The store {text} cannot be opened: nothing may follow the path of a file.", _URL_HINT
+            )
         return url.set(database=None) if url.database == ":memory:" else url
     raise StoreError(f"{text!r} is no store that forewarn knows.", _URL_HINT)
 
@@ -195,7 +199,7 @@ def prepare_schema(opened: Opened, migrate: Callable[[sa.Connection], None]) -> 
 def _prepare_schema(opened: Opened, connection: sa.Connection, migrate: Callable[[sa.Connection], None]) -> None:
     there = set(sa.inspect(connection).get_table_names())
     if revisions.name not in there:
-        if there & set(metadata.tables):
+        if there & set(metadata.tables) or (there and opened.is_sqlite):  # a server's database may be shared
             raise StoreError(
                 f"The store {opened.shown} has tables of another program, or was made by a broken forewarn.",
                 "Name another store with --store.",

@@ -23,7 +23,7 @@ from forewarn.core.notice import Rules
 from forewarn.core.placement import choose_host
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
-from forewarn.core.scope import Scope, ScopeKind
+from forewarn.core.scope import Scope, ScopeKind, generation_of
 from forewarn.core.seats import new_scope, own_host, qualified, scope_name
 from forewarn.core.terms import EvictionPolicy, Priority
 
@@ -126,7 +126,7 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
         vm_id=str(uuid5(UUID(shop.new_id()), wish.name)),
         host="",
         home=None,
-        scope=scope_for(draft, kind, subject, None).id,
+        scope=scope_for(draft, kind, subject, None, shop).id,
         resource_group=wish.resource_group,
         set_name=owner.name if owner else None,
         update_domain=domain,
@@ -146,7 +146,7 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
     return None
 
 
-def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None) -> Scope:
+def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None, shop: Workshop) -> Scope:
     """The scope of a VM or of a set's members, made where there is none yet."""
     name = scope_name(subject, group)
     for each in (name, qualified(kind, name)):
@@ -154,7 +154,8 @@ def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None) ->
         if found is not None and found.belongs_to == (kind, subject, group):
             return found
     is_taken = draft.scope_or_none(name) is not None
-    made = new_scope(kind, subject, group, draft.number, {name} if is_taken else set())
+    generation = generation_of(UUID(shop.new_id()))
+    made = new_scope(kind, subject, group, generation, {name} if is_taken else set())
     draft.put(made)
     return made
 

@@ -41,8 +41,10 @@ def turn_on(draft: Draft, scope: str, by: str, rules: Rules) -> None:
     found = draft.scope(scope)
     if found.is_on:
         return
-    if rules.resets_incarnation and found.was_on_before:
-        found = replace(found, incarnation=1, generation=draft.number)
+    if not found.was_on_before:
+        found = replace(found, incarnation=1)  # nobody has read the counts before
+    elif rules.resets_incarnation:
+        found = replace(found, incarnation=1, generation=found.generation + 1)
     draft.put(replace(found, is_on=True, on_since=draft.now, was_on_before=True))
     draft.note("turn on", subject=scope, detail=f"first poll, by {by}")
 

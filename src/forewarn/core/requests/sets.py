@@ -189,7 +189,7 @@ def _make_instance(draft: Draft, scale_set: ScaleSet, number: int, shop: Worksho
         return taken("VM", other.name, other.resource_group)
     home, zone = seat_of(scale_set, number)
     group = number // scale_set.placement_group_size
-    scope = scope_for(draft, ScopeKind.PLACEMENT_GROUP, scale_set.name, group).id
+    scope = scope_for(draft, ScopeKind.PLACEMENT_GROUP, scale_set.name, group, shop).id
     vm_id = str(uuid5(UUID(shop.new_id()), name))
     host = draft.host(home) if home else None
     if host is None:

@@ -37,8 +37,12 @@ def _event(event: Event, version: EventsVersion, prefix: str) -> dict[str, objec
 
 
 def etag(document: Document, version: EventsVersion) -> str:
-    """An opaque tag: a reset count or another version never gives a false match."""
-    return f'"{document.generation:x}.{document.incarnation:x}.{version.index}"'
+    """An opaque tag: a reset count, another store, scope or version never gives a false match.
+
+    Documents without events that read the same have the same tag, whosever they are.
+    """
+    first = f".{document.events[0].id}" if document.events else ""
+    return f'"{document.generation:x}.{document.incarnation:x}.{version.index}{first}"'
 
 
 def page(document: Document, version: EventsVersion) -> Answer:

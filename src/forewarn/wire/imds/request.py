@@ -51,11 +51,6 @@ class ReadEvents:
     if_none_match: str | None = None
     wait_seconds: int = 0
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether the answer depends on nothing but the document."""
-        return self.if_none_match is None
-
 
 @dataclass(frozen=True, slots=True)
 class ApproveEvents:
