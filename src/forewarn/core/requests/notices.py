@@ -41,9 +41,8 @@ def turn_on(draft: Draft, scope: str, by: str, rules: Rules) -> None:
     found = draft.scope(scope)
     if found.is_on:
         return
-    if not found.was_on_before:
-        found = replace(found, incarnation=1)  # nobody has read the counts before
-    elif rules.resets_incarnation:
+    is_first = not found.was_on_before  # nobody has read the counts before
+    if (is_first and found.incarnation > 1) or (not is_first and rules.resets_incarnation):
         found = replace(found, incarnation=1, generation=found.generation + 1)
     draft.put(replace(found, is_on=True, on_since=draft.now, was_on_before=True))
     draft.note("turn on", subject=scope, detail=f"first poll, by {by}")
