@@ -22,6 +22,7 @@ from forewarn.core.requests.find import any_case
 from forewarn.core.world import World
 from forewarn.operator.arm.errors import error, say_no
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
+from forewarn.operator.guard import base_of
 from forewarn.operator.roles import Role
 from forewarn.wire.arm.bodies import Json, bad, is_too_deep
 from forewarn.wire.arm.ids import AVAILABILITY_SETS, COMPUTE, SCALE_SETS, VMS
@@ -81,7 +82,7 @@ class ArmCall:
     @property
     def base(self) -> str:
         """Where this service is, as the client calls it."""
-        return str(self.call.request.base_url).rstrip("/")
+        return base_of(self.call.request.scope)
 
     def vm(self) -> Vm | Refusal:
         """The VM in the path."""
