@@ -21,8 +21,12 @@ KINDS = ["token", "principal"]
 
 def rows(service: RunningService, wanted: sa.Table) -> list[Any]:
     """What the store holds, read by the one thread that may."""
-    with service.service.store.transaction() as transaction:
-        return list(transaction.connection.execute(sa.select(wanted)))
+
+    def read() -> list[Any]:
+        with service.service.store.transaction() as transaction:
+            return list(transaction.connection.execute(sa.select(wanted)))
+
+    return service.service.runner.submit(read).result(10)
 
 
 @pytest.fixture

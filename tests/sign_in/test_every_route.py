@@ -58,7 +58,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
     with running(SMALL, store=store, operator=operator) as service:
         signed = {role: jwt_for(service, *principals[role]) for role in Role}
         of_gone, of_late = jwt_for(service, *gone), jwt_for(service, *late)
-        elsewhere = jwt_for(service, *principals[Role.ADMIN], audience="https://management.azure.com")
     with Book(store) as book:
         book.revoke(CredentialKind.TOKEN, "revoked")
         book.revoke(CredentialKind.PRINCIPAL, "gone")
@@ -83,7 +82,9 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
                 "a JWT of a revoked principal": of_gone,
                 "a JWT of an expired principal": of_late,
                 "an expired JWT": jwt.encode(past, key, "HS256"),
-                "a JWT for another audience": elsewhere,
+                "a JWT for another audience": jwt.encode(
+                    {**claims, "aud": "https://management.azure.com"}, key, "HS256"
+                ),
                 "a JWT without a signature": _without_signature(good),
                 "a JWT in two parts": good.rpartition(".")[0],
                 "a JWT signed with another key": jwt.encode(claims, b"k" * 64, "HS256"),

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import base64
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from forewarn.operator.sign_in import guesses
+from forewarn.operator.sign_in.checking import SignIn, Stranger
 from forewarn.operator.sign_in.guesses import Guesses
 from tests.fleets import SMALL
 from tests.running import Reply, RunningService, call, running
@@ -89,6 +93,17 @@ def test_the_table_is_bounded_and_forgets_who_guessed_longest_ago(hand: Hand):
     assert counted.wrong("second") == 0
 
 
+def note_waits(service: RunningService) -> list[float]:
+    """How long guessers are kept waiting, without the waiting."""
+    waits: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        waits.append(seconds)
+
+    service.service.sign_in.sleep = sleep
+    return waits
+
+
 # Over sockets.
 
 
@@ -99,6 +114,7 @@ def test_the_eleventh_wrong_token_in_a_minute_is_told_to_wait_and_a_good_one_is_
     here = new_address()
 
     with running(SMALL, store=store) as service:
+        waits = note_waits(service)
         wrong = [tries(service, f"fw_{n}", here) for n in range(13)]
         right = tries(service, good, here)
         silent = call("127.0.0.1", service.service.operator[1], "GET", "/v1/vms", source=here)
@@ -107,6 +123,7 @@ def test_the_eleventh_wrong_token_in_a_minute_is_told_to_wait_and_a_good_one_is_
 
     assert [reply.status for reply in wrong] == [401] * 10 + [429] * 3
     assert [reply.headers["retry-after"] for reply in wrong[10:]] == ["2", "4", "8"]
+    assert waits == [2, 4, 5, 5]  # each was kept waiting for its answer, and the good one was not
     assert wrong[10].json["error"]["code"] == "TooManyGuesses"
     assert wrong[10].json["error"]["hint"] == "Try again in 2 s; a good token is let in at once."
     assert right.status == 200
@@ -136,11 +153,13 @@ def test_client_secrets_cannot_be_guessed_fast_either(tmp_path: Path):
 
     with running(SMALL, store=store) as service:
         form = {"grant_type": "client_credentials", "client_id": client, "scope": f"{base(service)}/.default"}
+        waits = note_waits(service)
         wrong = [ask_for_jwt(service, {**form, "client_secret": f"s{n}"}, source=here) for n in range(12)]
         right = ask_for_jwt(service, {**form, "client_secret": secret}, source=here)
 
     assert [reply.status for reply in wrong] == [401] * 10 + [429] * 2
     assert wrong[-1].headers["retry-after"] == "4"
+    assert waits == [2, 4]
     assert wrong[-1].json["error"] == "temporarily_unavailable"
     assert right.status == 200
 
@@ -152,9 +171,51 @@ def test_a_guesser_cannot_claim_to_call_from_elsewhere(tmp_path: Path, header: s
         book.token("root")
 
     with running(SMALL, store=store) as service:
+        note_waits(service)
         statuses = [
             service.operator("GET", "/v1/vms", headers={header: f"10.0.0.{n}", **bearer(f"fw_{n}")}).status
             for n in range(12)
         ]
 
     assert statuses[-1] == 429
+
+
+def test_what_comes_with_a_public_route_is_no_guess(tmp_path: Path):
+    store = f"sqlite:///{tmp_path}/store.db"
+    with Book(store) as book:
+        client, secret = book.principal("az")
+    here = new_address()
+    basic = base64.b64encode(f"{client}:{secret}".encode()).decode()
+
+    with running(SMALL, store=store) as service:
+        form = {"grant_type": "client_credentials", "scope": f"{base(service)}/.default"}
+        given = [ask_for_jwt(service, form, source=here, Authorization=f"Basic {basic}") for _ in range(12)]
+        healthy = [tries(service, "fw_stale", here, "/healthz") for _ in range(12)]
+        mistyped = tries(service, "fw_x", here)
+
+    assert {reply.status for reply in (*given, *healthy)} == {200}
+    assert mistyped.status == 401
+
+
+def test_a_flood_of_guesses_is_not_looked_at_any_more_where_it_comes_from(hand: Hand):
+    sign_in = SignIn("tenant", lambda: datetime(2026, 3, 1, tzinfo=UTC), guesses=Guesses(hand))
+
+    async def flood() -> tuple[object, object, int]:
+        held = asyncio.Event()
+        sign_in.sleep = lambda _: held.wait()
+        waiting = [
+            asyncio.create_task(sign_in.make_wait(sign_in.recognise(["Bearer x"], "http://here", "10.0.0.1")))
+            for _ in range(300)
+        ]
+        await asyncio.sleep(0)
+        there = sign_in.recognise(["Bearer x"], "http://here", "10.0.0.1")
+        elsewhere = sign_in.recognise(["Bearer x"], "http://here", "10.0.0.2")
+        held.set()
+        await asyncio.gather(*waiting)
+        return there, elsewhere, sign_in.held
+
+    there, elsewhere, left = asyncio.run(flood())
+
+    assert there == Stranger("Too many guesses are under way.", wait_seconds=5)
+    assert elsewhere == Stranger("The token is not known here.")
+    assert left == 0

@@ -160,13 +160,22 @@ def test_slashes_at_the_end_of_an_audience_do_not_count(house: House, scope: str
     assert as_(house.service, reply.json["access_token"], "GET", "/v1/vms").status == 200
 
 
-def test_a_token_for_another_audience_is_given_and_not_let_in(house: House):
-    token = jwt_for(house.service, house.client, house.secret, audience="https://graph.microsoft.com")
+def test_a_token_for_another_service_is_not_given(house: House):
+    reply = ask_for_jwt(house.service, house.form(scope="https://graph.microsoft.com/.default"))
 
-    reply = as_(house.service, token, "GET", "/v1/vms")
+    assert (reply.status, reply.json["error"]) == (400, "invalid_resource")
+    assert f"is not this service, which is {base(house.service)}." in reply.json["error_description"]
 
-    assert reply.status == 401
-    assert reply.json["error"]["message"] == f"The token is for another service than {base(house.service)}."
+
+def test_a_token_may_be_asked_for_under_another_name_of_this_machine_and_holds_for_that_name(house: House):
+    here = base(house.service)
+    reply = ask_for_jwt(house.service, house.form(scope=f"{here.replace('127.0.0.1', 'localhost')}/.default"))
+
+    refused = as_(house.service, reply.json["access_token"], "GET", "/v1/vms")
+
+    assert reply.status == 200
+    assert refused.status == 401
+    assert refused.json["error"]["message"] == f"The token is for another service than {here}."
 
 
 # Refused.

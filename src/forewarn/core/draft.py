@@ -102,6 +102,10 @@ class Draft:
         """The VMs that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Vm)]
 
+    def changed_operations(self) -> list[Operation]:
+        """The operations that this draft changes, as it leaves them."""
+        return [entity for entity in self._put.values() if isinstance(entity, Operation)]
+
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""

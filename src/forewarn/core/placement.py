@@ -23,13 +23,10 @@ def takes_vms(world: World, host: Host) -> bool:
     return host.condition is Condition.UP and not any(world.operations_on_host(host.name))
 
 
-def choose_host(
-    world: World, vm: Vm, *, elsewhere: bool, coming: Coming = _NOBODY, is_new: bool = False
-) -> str | None:
+def choose_host(world: World, vm: Vm, *, elsewhere: bool, coming: Coming = _NOBODY) -> str | None:
     """The best host for the VM, or None where no host may take it.
 
-    `elsewhere` rules out the host it is on. `coming` are VMs that are about to be sent to a host. A new VM takes
-    no other VM's own host, and none where it would crowd: it can have one of its own.
+    `elsewhere` rules out the host it is on. `coming` are VMs that are about to be sent to a host.
     """
     crowded = _crowded(world, vm, coming)
     best: tuple[bool, int, str] | None = None
@@ -39,8 +36,6 @@ def choose_host(
         if vm.zone is not None and host.zone is not None and host.zone != vm.zone:
             continue
         if not takes_vms(world, host):
-            continue
-        if is_new and (host.name in crowded or not host.is_declared):
             continue
         load = world.load_of(host.name) + len(list(world.heading_to(host.name))) + len(coming.get(host.name, ()))
         if best is None or (host.name in crowded, load, host.name) < best:

@@ -15,13 +15,16 @@ from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
-from forewarn.core.terms import Action
+from forewarn.core.terms import Action, Cause
 
 _FOR_STOPPED_VMS = frozenset({Action.START, Action.DELETE, Action.DEALLOCATE})
 
 
 def settle(draft: Draft, rules: Rules) -> None:
     """Bring announced work on hosts in line with the VMs that the draft changes."""
+    for operation in draft.changed_operations():
+        if operation.cause is Cause.DELETE and operation.phase in {Phase.CANCELLED, Phase.FAILED}:
+            _stay(draft, operation)
     for vm in draft.changed_vms():
         before = draft.world.vms.get(vm.name)
         if before is None or (before.host, before.state) != (vm.host, vm.state):
@@ -30,6 +33,15 @@ def settle(draft: Draft, rules: Rules) -> None:
                 _clear_away(draft, vm)
             else:
                 join(draft, vm, rules)
+
+
+def _stay(draft: Draft, operation: Operation) -> None:
+    """An instance that is not deleted after all keeps its scale set."""
+    for name in operation.targets:
+        vm = draft.find_vm(name)
+        owner = draft.vm_set(vm.set_name) if vm is not None and vm.set_name else None
+        if isinstance(owner, ScaleSet) and owner.is_leaving and not owner.is_gone:
+            draft.put(replace(owner, is_leaving=False))
 
 
 def _leave(draft: Draft, vm: Vm) -> None:

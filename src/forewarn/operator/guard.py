@@ -22,7 +22,7 @@ from forewarn.operator.sign_in.checking import ANYBODY, Caller, SignIn, Stranger
 
 _CALLER = "forewarn.caller"
 _SIGN_IN_HINT = "Sign in with FOREWARN_TOKEN or --token-file; over REST with Authorization: Bearer TOKEN."
-_USUAL_PORTS = {"http": ":80", "https": ":443"}
+USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 # How Azure's own clients are refused; everybody else is refused as REST refuses.
 _AZURE_CODES = {
@@ -55,7 +55,7 @@ def base_of(scope: Scope) -> str:
     """Where this service is, as the caller calls it: `https://localhost:8255`."""
     scheme = scope["scheme"]
     host = _headers(scope, b"host")[:1] or [":".join(map(str, scope["server"]))]
-    return f"{scheme}://{host[0].lower().removesuffix(_USUAL_PORTS[scheme])}"
+    return f"{scheme}://{host[0].lower().removesuffix(USUAL_PORTS[scheme])}"
 
 
 def address_of(scope: Scope) -> str:
@@ -84,9 +84,12 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge the headers, then hand on."""
         answer = self._judge(scope) if scope["type"] == "http" else None
+        if isinstance(answer, Stranger):
+            await self._sign_in.make_wait(answer)
+            answer = turn_away(scope, answer)
         await (answer or self._app)(scope, receive, send)
 
-    def _judge(self, scope: Scope) -> Response | None:
+    def _judge(self, scope: Scope) -> Response | Stranger | None:
         host = "".join(_headers(scope, b"host")[:1])
         if self._sign_in.is_open and not is_loopback(host_of(host)):
             return refuse(
@@ -104,11 +107,13 @@ class Guard:
         if self._sign_in.is_open:
             scope[_CALLER] = ANYBODY
             return None
+        if self._is_public(scope):  # whatever is sent along is of no interest
+            return None
         found = self._sign_in.recognise(_headers(scope, b"authorization"), base_of(scope), address_of(scope))
         if isinstance(found, Caller):
             scope[_CALLER] = found
             return None
-        return None if self._is_public(scope) else turn_away(scope, found)
+        return found
 
     def _is_public(self, scope: Scope) -> bool:
         return any(route.matches(scope)[0] is Match.FULL for route in self._public)

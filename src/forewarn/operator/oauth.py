@@ -17,7 +17,7 @@ import msgspec
 from starlette.responses import Response
 
 from forewarn.operator.endpoint import Call, Endpoint
-from forewarn.operator.guard import address_of, base_of
+from forewarn.operator.guard import USUAL_PORTS, address_of, base_of, is_loopback
 from forewarn.operator.sign_in.checking import Stranger
 from forewarn.operator.sign_in.jwts import LIFETIME, sign
 
@@ -115,8 +115,8 @@ def _read_basic(header: str) -> tuple[str, str] | None:
     return (unquote_plus(client), unquote_plus(secret)) if colon else None
 
 
-def _audience(form: Mapping[str, str], *, is_v1: bool) -> str | Problem:
-    """The service that the token is to be shown to."""
+def _audience(form: Mapping[str, str], here: str, *, is_v1: bool) -> str | Problem:
+    """The service that the token is to be shown to: this one, or none."""
     name = "resource" if is_v1 else "scope"
     text = form.get(name, "")
     if not text:
@@ -135,8 +135,19 @@ def _audience(form: Mapping[str, str], *, is_v1: bool) -> str | Problem:
         return Problem(
             "invalid_resource", 500011, f"The {name} names no service: it is an address, like https://..."
         )
-    usual = {"http": ":80", "https": ":443"}[parts.scheme]
-    return f"{parts.scheme}://{parts.netloc.lower().removesuffix(usual)}{parts.path.rstrip('/')}"
+    audience = (
+        f"{parts.scheme}://{parts.netloc.lower().removesuffix(USUAL_PORTS[parts.scheme])}{parts.path.rstrip('/')}"
+    )
+    if audience != here and not _is_same_machine(audience, here):
+        return Problem("invalid_resource", 500011, f"The {name} {audience} is not this service, which is {here}.")
+    return audience
+
+
+def _is_same_machine(one: str, other: str) -> bool:
+    """Whether two addresses are this service under two names of this machine."""
+    first, second = urlsplit(one), urlsplit(other)
+    is_local = is_loopback(first.hostname or "") and is_loopback(second.hostname or "")
+    return is_local and (first.scheme, first.port, first.path) == (second.scheme, second.port, second.path)
 
 
 def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | Problem:
@@ -174,7 +185,7 @@ def _refused(stranger: Stranger) -> Problem:
     )
 
 
-def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem:
+def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem | Stranger:
     if problem := judge_tenant(call):
         return problem
     form = _read_form(call, raw)
@@ -187,7 +198,7 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem:
         )
     if grant != "client_credentials":
         return Problem("unsupported_grant_type", 70003, "The only grant type here is 'client_credentials'.")
-    audience = _audience(form, is_v1=is_v1)
+    audience = _audience(form, base_of(call.request.scope), is_v1=is_v1)
     if isinstance(audience, Problem):
         return audience
     client = _client(call, form)
@@ -196,7 +207,7 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem:
     sign_in = call.office.sign_in
     found = sign_in.recognise_client(*client, address_of(call.request.scope))
     if isinstance(found, Stranger):
-        return _refused(found)
+        return found
     key = sign_in.keyring.signing_key
     if key is None:
         raise RuntimeError("there is a principal, and no key that signs: they are made in one transaction")
@@ -227,6 +238,9 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem:
 async def give_token(is_v1: bool, call: Call, raw: bytes) -> Response:  # noqa: FBT001 - bound once, below
     """A token for a client id and a secret."""
     outcome = _issue(call, raw, is_v1=is_v1)
+    if isinstance(outcome, Stranger):
+        await call.office.sign_in.make_wait(outcome)
+        outcome = _refused(outcome)
     if isinstance(outcome, Problem):
         return answer_problem(call, outcome)
     return Response(msgspec.json.encode(outcome), headers=_NO_STORE, media_type="application/json")

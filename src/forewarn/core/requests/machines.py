@@ -6,6 +6,7 @@ it, and then nothing is changed.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -15,16 +16,15 @@ from forewarn.core.draft import Draft
 from forewarn.core.fleet import (
     DEFAULT_AUTO_APPROVE,
     AvailabilitySet,
-    Host,
     Vm,
 )
 from forewarn.core.fleet_check import NAME_IN_WORDS, is_name
+from forewarn.core.newcomers import Newcomers
 from forewarn.core.notice import Rules
-from forewarn.core.placement import choose_host
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.scope import Scope, ScopeKind, generation_of
-from forewarn.core.seats import new_scope, own_host, qualified, scope_name
+from forewarn.core.seats import new_scope, qualified, scope_name
 from forewarn.core.terms import EvictionPolicy, Priority
 
 
@@ -108,10 +108,11 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
             f"properties.virtualMachineScaleSet: the VMs of {wish.scale_set} are its instances.",
             "Change sku.capacity of the scale set.",
         )
-    owner = None
+    owner: AvailabilitySet | None = None
     if wish.availability_set is not None:
-        owner = any_case(draft.world.sets, wish.availability_set)
-        if not isinstance(owner, AvailabilitySet):
+        found = any_case(draft.world.sets, wish.availability_set)
+        owner = found if isinstance(found, AvailabilitySet) else None
+        if owner is None:
             return Refusal(
                 Code.BAD_REQUEST,
                 f"properties.availabilitySet: there is no availability set {wish.availability_set}.",
@@ -119,7 +120,7 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
             )
     if refusal := _own_policy(wish, owner.name if owner else None):
         return refusal
-    domain = sum(1 for _ in draft.world.members_of_set(owner.name)) % owner.update_domains if owner else 0
+    domain = _emptiest_domain(draft, owner) if owner else 0
     kind, subject = (ScopeKind.AVAILABILITY_SET, owner.name) if owner else (ScopeKind.VM, wish.name)
     vm = Vm(
         name=wish.name,
@@ -140,10 +141,16 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
         tags=wish.tags,
         kept=wish.kept,
     )
-    host = host_for(draft, vm)
+    host = Newcomers(draft).host_for(vm)
     draft.put(replace(vm, host=host.name, fault_domain=host.fault_domain, zone=wish.zone or host.zone))
     draft.note("make VM", subject=vm.name)
     return None
+
+
+def _emptiest_domain(draft: Draft, owner: AvailabilitySet) -> int:
+    """The update domain that has the fewest VMs; of several the first."""
+    counts = Counter(vm.update_domain for vm in draft.world.members_of_set(owner.name))
+    return min(range(owner.update_domains), key=lambda domain: counts[domain])
 
 
 def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None, shop: Workshop) -> Scope:
@@ -158,16 +165,6 @@ def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None, sh
     made = new_scope(kind, subject, group, generation, {name} if is_taken else set())
     draft.put(made)
     return made
-
-
-def host_for(draft: Draft, vm: Vm) -> Host:
-    """A host that the fleet declares and that has room, else one of the VM's own."""
-    chosen = choose_host(draft.world, vm, elsewhere=False, is_new=True)
-    if chosen is not None:
-        return draft.world.hosts[chosen]
-    host = own_host(vm.name, vm.zone, draft.world.hosts)
-    draft.put(host)
-    return host
 
 
 def bad_name(what: str, name: str) -> Refusal | None:

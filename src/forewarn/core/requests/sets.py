@@ -20,6 +20,7 @@ from forewarn.core.fleet import (
     Vm,
 )
 from forewarn.core.fleet_check import MOST_INSTANCES
+from forewarn.core.newcomers import Newcomers
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.requests.machines import (
@@ -27,7 +28,6 @@ from forewarn.core.requests.machines import (
     Workshop,
     bad_name,
     fixed,
-    host_for,
     no_notice_for_spot,
     scope_for,
     taken,
@@ -38,6 +38,9 @@ from forewarn.core.seats import instance_name, make_instance, seat_of
 from forewarn.core.settle import take_away
 from forewarn.core.terms import Cause, EvictionPolicy, Priority
 from forewarn.core.world import World
+
+_MOST_IN_ONE_GROUP = 100  # as Azure has it
+_MOST_NEW = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ class ScaleSetWish:
 
     name: str
     resource_group: str
-    capacity: int = 0
+    capacity: int | None = None  # None: as it is, and none of a new one
     zones: tuple[str, ...] = ()
     priority: Priority = Priority.REGULAR
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
@@ -113,10 +116,11 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
     if before is None:
         if refusal := spot or bad_name("scale set", wish.name):
             return refusal
-        made = ScaleSet(**{name: getattr(wish, name) for name in ScaleSetWish.__slots__})
-        draft.put(replace(made, capacity=0))
+        known = {name: getattr(wish, name) for name in ScaleSetWish.__slots__ if name != "capacity"}
+        made = ScaleSet(**known, capacity=0)
+        draft.put(made)
         draft.note("make scale set", subject=wish.name)
-        return _resize(draft, replace(made, capacity=0), wish.capacity, shop, batch)
+        return _resize(draft, made, wish.capacity, shop, batch)
     if not isinstance(before, ScaleSet) or before.resource_group.lower() != wish.resource_group.lower():
         return taken("set", before.name, before.resource_group)
     if before.is_leaving:
@@ -163,10 +167,20 @@ def _is_leaving(world: World, vm: Vm) -> bool:
     return any(operation.cause is Cause.DELETE for operation in world.operations_on_vm(vm.name))
 
 
-def _resize(draft: Draft, scale_set: ScaleSet, capacity: int, shop: Workshop, batch: str) -> Refusal | None:
-    if not 0 <= capacity <= MOST_INSTANCES:
-        return Refusal(Code.BAD_REQUEST, f"sku.capacity is {capacity}; it can be 0 to {MOST_INSTANCES}.")
+def _resize(draft: Draft, scale_set: ScaleSet, capacity: int | None, shop: Workshop, batch: str) -> Refusal | None:
     there = sorted(staying_in(draft.world, scale_set), key=lambda vm: -1 if vm.instance is None else vm.instance)
+    if capacity is None or capacity == len(there):
+        return None
+    most = MOST_INSTANCES if scale_set.placement_group_size < MOST_INSTANCES else _MOST_IN_ONE_GROUP
+    if not 0 <= capacity <= max(most, len(there)):
+        alone = " with one placement group" if most < MOST_INSTANCES else ""
+        return Refusal(Code.BAD_REQUEST, f"sku.capacity is {capacity}; it can be 0 to {most}{alone}.")
+    if capacity - len(there) > _MOST_NEW:
+        return Refusal(
+            Code.BAD_REQUEST,
+            f"sku.capacity is {capacity}: {capacity - len(there)} instances at once are too many.",
+            f"Grow by at most {_MOST_NEW} at a time.",
+        )
     if capacity < len(there):
         for vm in reversed(there[capacity:]):
             if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, shop.new_id(), shop.rules, batch):
@@ -176,27 +190,24 @@ def _resize(draft: Draft, scale_set: ScaleSet, capacity: int, shop: Workshop, ba
         return CANNOT_MAKE
     numbers = [vm.instance for vm in draft.world.members_of_set(scale_set.name) if vm.instance is not None]
     first = max(numbers, default=-1) + 1
+    known = {name.lower(): vm for name, vm in draft.world.vms.items()}
+    newcomers = Newcomers(draft)
     for number in range(first, first + capacity - len(there)):
-        if refusal := _make_instance(draft, scale_set, number, shop):
-            return refusal
+        if other := known.get(instance_name(scale_set, number).lower()):
+            return taken("VM", other.name, other.resource_group)
+        _make_instance(draft, scale_set, number, shop, newcomers)
     draft.put(replace(scale_set, capacity=scale_set.capacity + capacity - len(there)))
     return None
 
 
-def _make_instance(draft: Draft, scale_set: ScaleSet, number: int, shop: Workshop) -> Refusal | None:
-    name = instance_name(scale_set, number)
-    if (other := any_case(draft.world.vms, name)) is not None:
-        return taken("VM", other.name, other.resource_group)
+def _make_instance(draft: Draft, scale_set: ScaleSet, number: int, shop: Workshop, newcomers: Newcomers) -> None:
     home, zone = seat_of(scale_set, number)
     group = number // scale_set.placement_group_size
     scope = scope_for(draft, ScopeKind.PLACEMENT_GROUP, scale_set.name, group, shop).id
-    vm_id = str(uuid5(UUID(shop.new_id()), name))
-    host = draft.host(home) if home else None
-    if host is None:
-        nowhere = Host("", zone=zone)
-        host = host_for(draft, make_instance(scale_set, number, host=nowhere, scope=scope, vm_id=vm_id))
+    vm_id = str(uuid5(UUID(shop.new_id()), instance_name(scale_set, number)))
+    vm = make_instance(scale_set, number, host=Host("", zone=zone), scope=scope, vm_id=vm_id)
+    host = newcomers.host_for(vm, home)
     draft.put(make_instance(scale_set, number, host=host, scope=scope, vm_id=vm_id))
-    return None
 
 
 def delete_set(draft: Draft, owner: AvailabilitySet | ScaleSet, shop: Workshop, batch: str) -> Refusal | None:

@@ -95,7 +95,8 @@ def _put(asked: ArmCall, name: str, body: Json) -> Outcome:
     view = asked.views.scale_set(made)
     if before is None:
         return Response(msgspec.json.encode(view), HTTPStatus.CREATED, media_type="application/json")
-    return Ongoing(operation, view) if wish.capacity < capacity else view
+    is_scaled_in = wish.capacity is not None and wish.capacity < capacity
+    return Ongoing(operation, view) if is_scaled_in else view
 
 
 async def delete_scale_set(asked: ArmCall, _: Nothing) -> Outcome:
@@ -149,6 +150,8 @@ def _chosen(asked: ArmCall, owner: ScaleSet, body: Instances) -> list[Vm] | Refu
     """The instances that are meant, each once."""
     if body.means_all:
         return [vm for vm in staying_in(asked.world, owner) if vm.instance is not None]
+    if not body.instance_ids:
+        return bad("instanceIds is empty. Name instances, or leave it out to mean all of them.")
     vms = []
     for number in dict.fromkeys(body.instance_ids or ()):
         vm = asked.numbered(owner, number)

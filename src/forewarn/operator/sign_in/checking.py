@@ -5,8 +5,9 @@ A credential that was revoked still counts as given: taking away the last one do
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -21,6 +22,8 @@ from forewarn.store.credentials import Credential
 
 log = structlog.get_logger()
 
+_MOST_HELD = 256
+_LONGEST_HELD_SECONDS = 5
 _BEARER = re.compile(r"bearer +(\S+) *", re.IGNORECASE)
 _NO_BEARER = Unfit("The Authorization header is not one Bearer token.", is_guess=True)
 _UNKNOWN = Unfit("The token is not known here.", is_guess=True)
@@ -58,12 +61,15 @@ class SignIn:
         *,
         write_uses: Callable[[Mapping[str, datetime]], object] = lambda _: None,
         guesses: Guesses | None = None,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         self.tenant = tenant
         self.keyring = Keyring()
         self.uses = Uses(write_uses)
         self.now = now
         self._guesses = guesses or Guesses()
+        self.sleep = sleep
+        self.held = 0  # wrong guesses that wait for their answer
 
     @property
     def is_open(self) -> bool:
@@ -74,6 +80,8 @@ class SignIn:
         """Who sent these headers to this service, from this address."""
         if not authorization:
             return Stranger("Nobody gets in here without signing in.", was_silent=True)
+        if overrun := self._overrun(address):
+            return overrun
         match = _BEARER.fullmatch(authorization[0])
         if len(authorization) > 1 or match is None:
             return self._refused(_NO_BEARER, address)
@@ -104,6 +112,8 @@ class SignIn:
 
     def recognise_client(self, client: str, secret: str, address: str) -> Credential | Stranger:
         """The principal with this client id and secret."""
+        if overrun := self._overrun(address):
+            return overrun
         found = self.keyring.principal_with(client, secret)
         judged = self._judge(found) if found else Unfit("The client id or the secret is wrong.", is_guess=True)
         if isinstance(judged, Unfit):
@@ -111,11 +121,26 @@ class SignIn:
         self.uses.note(judged.id, self.now())
         return judged
 
+    def _overrun(self, address: str) -> Stranger | None:
+        """A flood of guesses is not looked at any more, where it comes from; elsewhere nobody notices."""
+        if self.held < _MOST_HELD or not self._guesses.is_slowed(address):
+            return None
+        return Stranger("Too many guesses are under way.", wait_seconds=_LONGEST_HELD_SECONDS)
+
     def _refused(self, unfit: Unfit, address: str) -> Stranger:
         wait_seconds = self._guesses.wrong(address) if unfit.is_guess else 0
         if wait_seconds == FIRST_WAIT_SECONDS:  # once, whoever goes on
             log.warning("sign-in slowed down", client=address)
         return Stranger(unfit.reason, wait_seconds=wait_seconds)
+
+    async def make_wait(self, stranger: Stranger) -> None:
+        """Let a guesser wait for the answer; who is right never waits."""
+        if stranger.wait_seconds and self.held < _MOST_HELD:
+            self.held += 1
+            try:
+                await self.sleep(min(stranger.wait_seconds, _LONGEST_HELD_SECONDS))
+            finally:
+                self.held -= 1
 
     def still_lets_in(self, caller: Caller) -> bool:
         """Whether somebody who was let in would be let in now."""

@@ -1,4 +1,4 @@
-"""Guessing is made slow: who has guessed wrong too often is told to wait, longer each time.
+"""Guessing is made slow: who has guessed wrong too often waits for the answer, longer each time.
 
 Only guesses are counted and only guessers are told: a good credential from the same address goes on working, since
 behind one address there may be many. The table is bounded.
@@ -38,6 +38,11 @@ class Guesses:
             recent.popleft()
         recent.append(now)
         return 0 if len(recent) <= _FREE else FIRST_WAIT_SECONDS ** (len(recent) - _FREE)
+
+    def is_slowed(self, address: str) -> bool:
+        """Whether guesses from there have to wait."""
+        recent = self._by_address.get(_network(address), ())
+        return sum(self._monotonic() - at <= _WINDOW_SECONDS for at in recent) > _FREE
 
 
 def _network(address: str) -> str:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 LIFETIME = timedelta(hours=1)
 _ALGORITHM = "HS256"
-_NEEDED = ("aud", "exp", "iat", "jti", "nbf", "sub", "tid")
+_NEEDED = ("aud", "exp", "iat", "iss", "jti", "nbf", "sub", "tid")
 
 
 @dataclass(frozen=True, slots=True)

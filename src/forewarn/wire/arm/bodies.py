@@ -28,7 +28,10 @@ from forewarn.wire.times import parse_duration
 
 Json = dict[str, Any]
 
-_SECRETS = frozenset({"adminpassword", "customdata", "userdata", "protectedsettings"})
+_SECRETS = frozenset({"adminpassword", "customdata", "userdata", "protectedsettings", "additionalunattendcontent"})
+# What means something is told as it is now, and never as a client once wrote it.
+_OURS = frozenset({"priority", "evictionpolicy"})
+_OURS_OF_A_RESOURCE = _OURS | {"availabilityset", "virtualmachinescaleset"}
 _READ_ONLY = frozenset({"id", "name", "type", "etag", "instanceid", "systemdata", "resources"})
 _TOLD_BY_US = frozenset({"instanceview", "provisioningstate", "vmid", "latestmodelapplied", "virtualmachines"})
 _DEEPEST = 64
@@ -135,8 +138,8 @@ class Instances(_Part):
 
     @property
     def means_all(self) -> bool:
-        """Whether no instance is named."""
-        return not self.instance_ids or self.instance_ids == ["*"]
+        """Whether no instance is named; a list without any names none, which is not all."""
+        return self.instance_ids is None or self.instance_ids == ["*"]
 
 
 _LOCATION = "told to clients; lists by location go by it"
@@ -189,10 +192,17 @@ def bad(message: str) -> Refusal:
 
 def to_keep(body: Json) -> str:
     """The body as it is kept: all of it but what the service itself says, and but secrets."""
-    kept = {key: value for key, value in body.items() if key.lower() not in _READ_ONLY}
+    kept = _but(body, _READ_ONLY | {"zones"})
     if isinstance(properties := kept.get("properties"), dict):
-        kept["properties"] = {key: each for key, each in properties.items() if key.lower() not in _TOLD_BY_US}
+        kept["properties"] = properties = _but(properties, _TOLD_BY_US | _OURS_OF_A_RESOURCE)
+        if isinstance(model := properties.get("virtualMachineProfile"), dict):
+            properties["virtualMachineProfile"] = _but(model, _OURS)
     return msgspec.json.encode(_without_secrets(kept)).decode()
+
+
+def _but(members: Json, names: frozenset[str]) -> Json:
+    """The members that have none of these names."""
+    return {key: value for key, value in members.items() if key.lower() not in names}
 
 
 def is_too_deep(value: Any, left: int = _DEEPEST) -> bool:  # noqa: ANN401 - whatever JSON holds
@@ -322,7 +332,7 @@ def read_scale_set(name: str, group: str, body: Json) -> ScaleSetWish | Refusal:
     return ScaleSetWish(
         name=name,
         resource_group=group,
-        capacity=(read.sku.capacity if read.sku else None) or 0,
+        capacity=read.sku.capacity if read.sku else None,
         zones=tuple(read.zones or ()),
         priority=model.priority or Priority.REGULAR,
         eviction_policy=model.eviction_policy or EvictionPolicy.DEALLOCATE,

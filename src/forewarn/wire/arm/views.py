@@ -59,8 +59,7 @@ class Views:
             properties["availabilitySet"] = {"id": self.ids.of_set(owner)}
         elif isinstance(owner, ScaleSet) and not is_instance:
             properties["virtualMachineScaleSet"] = {"id": self.ids.of_set(owner)}
-        if vm.priority is Priority.SPOT:
-            properties |= {"priority": vm.priority, "evictionPolicy": vm.eviction_policy}
+        properties |= _priority(vm)
         if is_instance:
             properties["latestModelApplied"] = True
         elif owner is None:
@@ -122,9 +121,7 @@ class Views:
 
     def scale_set(self, owner: ScaleSet) -> Json:
         """A scale set."""
-        model: Json = _profile(owner)
-        if owner.priority is Priority.SPOT:
-            model |= {"priority": owner.priority, "evictionPolicy": owner.eviction_policy}
+        model: Json = _profile(owner) | _priority(owner)
         view: Json = {
             "id": self.ids.of_set(owner),
             "name": owner.name,
@@ -204,6 +201,12 @@ _SCALE_SET_BASE: Json = {
 
 def _status(code: str, words: str) -> Json:
     return {"code": code, "level": "Info", "displayStatus": words}
+
+
+def _priority(of: Vm | ScaleSet) -> Json:
+    """Whether it can be evicted, and what becomes of it then."""
+    policy = {"evictionPolicy": of.eviction_policy} if of.priority is Priority.SPOT else {}
+    return {"priority": of.priority, **policy}
 
 
 def _profile(of: Vm | ScaleSet) -> Json:
