@@ -110,6 +110,11 @@ class Day:
             self._for_vm(stops if vm.state is VmState.RUNNING else Cause.START, vm)
 
     def _evict(self, vm: Vm | None = None) -> None:
+        world = self._simulation.world
+        told = [each for host in world.hosts if any(world.operations_on_host(host)) for each in world.vms_on(host)]
+        under_notice = [each for each in told if each.priority is Priority.SPOT]
+        if vm is None and under_notice and self._dice.random() < 0.5:
+            vm = self._dice.choice(under_notice)
         if (vm := vm or self._vm(priority=Priority.SPOT) or self._vm()) is not None:
             self._operator.evict(vm.name)
 
