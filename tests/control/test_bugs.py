@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forewarn.core import steps
+from forewarn.core import decide, steps
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause
 from tests.control.bench import WEB, Bench
@@ -24,9 +24,30 @@ def test_a_bug_in_looking_at_one_operation_leaves_the_others_going(monkeypatch):
     monkeypatch.setattr(bench.plane.world, "attempts_of", broken)
     bench.advance(minutes=2)
 
-    assert bench.operation(good).phase is Phase.COMPLETED
-    assert bench.operation(bad).phase is Phase.STARTED
+    before = (bench.operation(good).phase, bench.operation(bad).phase)
+    monkeypatch.undo()
+    bench.advance(minutes=3)
+
+    assert before == (Phase.COMPLETED, Phase.STARTED)
     assert bench.plane.bugs > 0
+    assert bench.operation(bad).phase is Phase.COMPLETED
+
+
+def test_a_bug_in_what_holds_an_operation_keeps_it_from_starting_only_until_the_next_look(monkeypatch):
+    bench = Bench(WEB)
+    real = decide.holds
+
+    def broken(*_):
+        raise KeyError("solo")
+
+    monkeypatch.setattr(decide, "holds", broken)
+    restart = bench.ask(Cause.RESTART, "solo")
+    monkeypatch.setattr(decide, "holds", real)
+    once = bench.plane.bugs
+    bench.advance(minutes=3)
+
+    assert once == 1
+    assert bench.operation(restart).phase is Phase.COMPLETED
 
 
 def test_a_bug_in_concluding_one_action_neither_stops_the_others_nor_spins_the_plane(monkeypatch):

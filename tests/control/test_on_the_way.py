@@ -130,3 +130,55 @@ def test_work_on_a_host_waits_until_who_is_evicted_has_left():
     assert bench.operation(evict).phase is Phase.COMPLETED
     assert bench.operation(reboot).phase is Phase.COMPLETED
     assert bench.effects("spot") == ["deallocate"]
+
+
+def test_a_vm_that_lands_on_a_host_that_has_failed_meanwhile_has_nothing_announced_any_more():
+    bench = Bench(fleet(vm("x", "host-0"), hosts=3))
+    bench.turn_on("x")
+    restart = bench.ask(Cause.RESTART, "x")
+    migration = bench.maintain("host-0", Kind.FREEZE, by_live_migration=True, duration_seconds=60)
+    bench.approve("x", bench.event(migration))
+    bench.advance(seconds=10)
+
+    bench.fail(bench.plane.world.bound_for("x"))
+    bench.advance(minutes=30)
+
+    assert bench.phases(restart) == ["Cancelled"]
+    assert bench.effects("x") == ["migrate", "restore"]
+    assert bench.vm("x").state is VmState.RUNNING
+
+
+def test_a_vm_that_is_off_and_does_not_start_is_not_brought_up_because_its_host_fails():
+    bench = Bench(fleet(vm("x", "host-0"), hosts=2))
+    bench.ask(Cause.DEALLOCATE, "x")
+    bench.advance(minutes=1)
+    bench.machines.order("x", Trouble.FAILS)
+    bench.ask(Cause.START, "x")
+    bench.advance(seconds=5)
+
+    bench.fail("host-0")
+    bench.advance(minutes=10)
+
+    assert bench.effects("x") == ["deallocate", "start"]
+    assert bench.vm("x").state is VmState.DEALLOCATED
+
+
+def test_a_vm_that_was_brought_back_is_up_whatever_else_its_first_host_took_down():
+    bench = Bench(
+        fleet(
+            vm("a", "host-0", availability_set="web"),
+            vm("b", "host-0"),
+            vm("c", "host-3", availability_set="web"),
+            availability_sets=[{"name": "web"}],
+        )
+    )
+    bench.machines.order("b", Trouble.HANGS)
+    bench.fail("host-0")
+    bench.advance(minutes=5)
+    first = bench.vm("a").host
+
+    bench.fail(first)
+    bench.advance(minutes=5)
+
+    assert bench.vm("a").state is VmState.RUNNING
+    assert bench.vm("a").host not in {"host-0", first}

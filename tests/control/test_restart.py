@@ -347,6 +347,20 @@ def test_steps_too_small_to_notice_add_up_and_do_not_eat_a_notice():
     assert bench.phases(restart) == ["Scheduled"]
 
 
+def test_steps_too_small_to_notice_add_up_over_restarts_too():
+    bench = Bench(WEB)
+    bench.turn_on("solo")
+    restart = bench.ask(Cause.RESTART, "solo")
+    bench.plane.flush()
+
+    for _ in range(100):
+        bench.clock.step(timedelta(seconds=0.9))
+        bench.advance(seconds=8)
+        bench.start_plane()
+
+    assert bench.phases(restart) == ["Scheduled"]
+
+
 def test_a_step_ahead_is_no_silence_and_no_time_out():
     bench = Bench(WEB)
     bench.turn_on("solo")

@@ -153,9 +153,10 @@ def test_a_trailer_is_no_header(service: RunningService):
     assert service.get(f"/v1/events/{event}")["phase"] == "Scheduled"
 
 
-def test_a_body_that_is_packed_is_refused(service: RunningService):
+@pytest.mark.parametrize("between", [", ", "\r\nTransfer-Encoding: "], ids=["one line", "two lines"])
+def test_a_body_that_is_packed_is_refused(service: RunningService, between: str):
     with Wire(service) as wire:
-        wire.send(post(b"", "Transfer-Encoding: gzip, chunked", length=False) + b"0\r\n\r\n")
+        wire.send(post(b"", f"Transfer-Encoding: gzip{between}chunked", length=False) + b"0\r\n\r\n")
 
         assert wire.receive()[0] == 400
 

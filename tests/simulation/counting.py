@@ -50,6 +50,8 @@ HARD_THINGS = (
     "preempt overtook",
     "ran at once and silently",
     "refused: Busy",
+    "scaled out",
+    "several at once",
     "refused: LimitReached",
     "refused: NoticeTooShort",
     "refused: a fleet",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Condition, Kind, Priority, VmState
 from forewarn.drivers.machines import Trouble
@@ -45,6 +45,10 @@ class Day:
             self._evict: 8,
             self._delete: 6,
             self._stop_or_start: 10,
+            self._reimage: 4,
+            self._several: 4,
+            self._scale: 4,
+            self._do_waiting_work: 3,
             self._degrade: 4,
             self._fail: 3,
             self._recover: 4,
@@ -98,6 +102,27 @@ class Day:
     def _redeploy(self, vm: Vm | None = None) -> None:
         self._for_vm(Cause.REDEPLOY, vm)
 
+    def _reimage(self) -> None:
+        self._for_vm(Cause.REIMAGE)
+
+    def _several(self) -> None:
+        if (owner := self._scale_set()) is not None:
+            cause = self._dice.choice([Cause.RESTART, Cause.REDEPLOY, Cause.REIMAGE])
+            names = [vm.name for vm in self._simulation.world.members_of_set(owner)]
+            self._operator.for_vms(cause, tuple(self._dice.sample(names, min(2, len(names)))))
+
+    def _scale(self) -> None:
+        if (owner := self._scale_set()) is not None:
+            self._operator.scale(owner, self._dice.randint(1, 6))
+
+    def _scale_set(self) -> str | None:
+        found = [each.name for each in self._simulation.world.sets.values() if isinstance(each, ScaleSet)]
+        return self._dice.choice(found) if found else None
+
+    def _do_waiting_work(self) -> None:
+        if (vm := self._vm()) is not None:
+            self._operator.do_waiting_work(vm.name)
+
     def _delete(self, vm: Vm | None = None) -> None:
         vm = vm or self._vm()
         self._for_vm(Cause.DELETE, vm)
@@ -110,6 +135,11 @@ class Day:
             self._for_vm(stops if vm.state is VmState.RUNNING else Cause.START, vm)
 
     def _evict(self, vm: Vm | None = None) -> None:
+        world = self._simulation.world
+        told = [each for host in world.hosts if any(world.operations_on_host(host)) for each in world.vms_on(host)]
+        under_notice = [each for each in told if each.priority is Priority.SPOT]
+        if vm is None and under_notice and self._dice.random() < 0.5:
+            vm = self._dice.choice(under_notice)
         if (vm := vm or self._vm(priority=Priority.SPOT) or self._vm()) is not None:
             self._operator.evict(vm.name)
 

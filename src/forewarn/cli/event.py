@@ -8,7 +8,7 @@ import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
 from forewarn.cli.options import any_event_argument, event_argument, service_options
-from forewarn.cli.output import clock, fields, names, short, show_json, table
+from forewarn.cli.output import clock, fields, names, printable, short, show_json, table
 
 _ENDED = {"Completed", "Cancelled", "Failed"}
 _NONE = {None: "Nothing is scheduled.", "all": "There are no events."}
@@ -151,7 +151,7 @@ def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: b
         line += f", not before {clock(found['not_before'], found['created_at'])}{approved}"
     if found["reason"]:
         line += f": {found['reason']}"
-    click.echo(line)
+    click.echo(printable(line))
 
 
 @event.command("history")

@@ -12,7 +12,7 @@ import msgspec
 
 from forewarn.cli.client import Client, Refused
 from forewarn.cli.options import service_options
-from forewarn.cli.output import counted, show_json, table
+from forewarn.cli.output import counted, printable, show_json, table
 from forewarn.errors import ConfigError
 from forewarn.wire.fleet_file import BadFleet, read_toml, write_toml
 from forewarn.wire.toml_lines import find_lines
@@ -47,7 +47,7 @@ def apply(file: Path, client: Client, as_json: bool) -> None:
         show_json(answer)
         return
     for line in answer["differences"]:
-        click.echo(line)
+        click.echo(printable(line))
     count = len(answer["differences"])
     click.echo(f"{counted(count, 'change')} applied." if count else "Nothing differs.")
     for line in answer["warnings"]:

@@ -23,7 +23,7 @@ def show_json(value: object, *, on_one_line: bool = False) -> None:
 
 def printable(text: str) -> str:
     """A text that does nothing to a terminal but stand there."""
-    return "".join(each if each.isprintable() else f"\\x{ord(each):02x}" for each in text)
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 def table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str) -> None:
@@ -116,9 +116,9 @@ def counted(number: int, what: str) -> str:
 
 def complain(message: str, hint: str = "") -> None:
     """What went wrong, to stderr."""
-    lines = message.splitlines() or [""]
+    lines = [printable(line) for line in message.splitlines()] or [""]
     click.echo(f"error: {lines[0]}", err=True)
     for line in lines[1:]:
         click.echo(f"       {line}", err=True)
     if hint:
-        click.echo(f"hint:  {hint}", err=True)
+        click.echo(f"hint:  {printable(hint)}", err=True)

@@ -23,15 +23,23 @@ class ClockWatch:
     def see(self) -> None:
         """Look at both now."""
         self._now, self._elapsed = self._clock.now(), self._clock.elapsed()
+        self._allowed = timedelta(0)
 
     def remember(self, mark: ClockMark | None) -> None:
         """Take over what they showed at the last commit, which an earlier process may have made."""
         if mark is not None and mark.epoch == self._clock.epoch:
             self._now, self._elapsed = mark.now, mark.elapsed
+            self._allowed = timedelta(0)
+
+    def allow(self, step: timedelta) -> None:
+        """The commit in the making allows for the step."""
+        self._allowed = step
 
     def mark(self) -> ClockMark:
-        """What they show now, to be written down with a commit."""
-        return ClockMark(self._clock.epoch, self._clock.elapsed(), self._clock.now())
+        """What they show now, to be written down with a commit; a step that it does not allow for is left out."""
+        elapsed = self._clock.elapsed()
+        now = self._now + (elapsed - self._elapsed) + self._allowed
+        return ClockMark(self._clock.epoch, elapsed, now)
 
     def step(self) -> timedelta:
         """By how much the wall clock was stepped since; zero where it went as time goes."""

@@ -210,11 +210,11 @@ class ControlPlane(Requests):
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
                 return
+            self._due |= due  # until there is nothing more to say of it, whatever goes wrong
             intents = self._decide(due, now, reports)
             if not intents:
-                self._plan_looks(due, now)
+                self._plan_looks(due & self._due, now)
                 continue
-            self._due |= due  # until there is nothing more to say of it, whatever goes wrong
             if not self._act(intents, now):
                 self._synchronise()
 
@@ -243,6 +243,7 @@ class ControlPlane(Requests):
         for operation in operations:
             found = self.world.operations.get(operation)
             self._looks.set(operation, next_look(self.world, found, now) if found else None)
+            self._due.discard(operation)
 
     def _take_due(self, now: datetime) -> set[str]:
         due, self._due = self._due, set()
@@ -289,6 +290,7 @@ class ControlPlane(Requests):
             log.warning("clock stepped", step_s=step.total_seconds())
             clocks.allow_for_step(draft, step)
             self.polls.all_is_urgent()
+            self._watch.allow(step)
 
     def _allow_for_step(self) -> None:
         """Notice a step before anything else is written, and keep the promises all the same."""

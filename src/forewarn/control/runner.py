@@ -49,6 +49,7 @@ class Runner:
         self._gate = threading.Lock()
         self._is_stopping = False
         self._flushed_at = time.monotonic()
+        self._is_flush_overdue = False
         self.problem: str | None = None  # why the last tick failed; None: it did not
 
     def start(self) -> None:
@@ -120,9 +121,9 @@ class Runner:
     def _sleep_seconds(self) -> float:
         if self.problem is not None:
             return _RETRY_SECONDS
-        if self._timekeeper is not None:
-            return _PLAY_STEP_SECONDS if self._timekeeper.rate else _LONGEST_SLEEP_SECONDS
         longest = _SOON_SECONDS if self._plane.wants_flush else _LONGEST_SLEEP_SECONDS
+        if self._timekeeper is not None:
+            return _PLAY_STEP_SECONDS if self._timekeeper.rate else longest
         wake = self._plane.next_wake()
         if wake is None:
             return longest
@@ -153,7 +154,11 @@ class Runner:
         try:
             self._plane.flush()
         except Exception as problem:  # noqa: BLE001 - the store may be away; the next flush writes it all
-            log.warning("polls not written", problem=str(problem))
+            if not self._is_flush_overdue:
+                log.warning("polls not written", problem=str(problem), hint="it is tried again")
+            self._is_flush_overdue = True
+        else:
+            self._is_flush_overdue = False
 
     def _do_last(self) -> None:
         while True:

@@ -15,7 +15,7 @@ from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
-from forewarn.core.terms import Action, Cause
+from forewarn.core.terms import Action, Cause, Condition, VmState
 
 _FOR_STOPPED_VMS = frozenset({Action.START, Action.DELETE, Action.DEALLOCATE})
 
@@ -58,6 +58,14 @@ def _leave(draft: Draft, vm: Vm) -> None:
             withdraw(draft, operation, vm.name, f"{vm.name} is {vm.state}")
         elif operation.phase is Phase.SCHEDULED and operation.host not in {None, vm.host}:
             withdraw(draft, operation, vm.name, f"{vm.name} moved to {vm.host}")
+        elif operation.phase is Phase.SCHEDULED and _came_to_grief(draft, vm):
+            withdraw(draft, operation, vm.name, f"{vm.host} has failed")
+
+
+def _came_to_grief(draft: Draft, vm: Vm) -> bool:
+    """Whether the VM is down on a host that has failed: that outranks all that is only announced."""
+    host = draft.host(vm.host)
+    return vm.state is VmState.DOWN and host is not None and host.condition is Condition.FAILED
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:

@@ -153,7 +153,8 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
     else:
         state = report.state or vm.state
         host = report.host or vm.host
-    if attempt.destination not in {None, host}:
+    has_come = host == attempt.destination and state in {VmState.RUNNING, VmState.DOWN}
+    if attempt.destination is not None and not has_come:
         _forget_failed_destination(draft, attempt)
     if attempt.action is Action.RESTORE and state is VmState.RUNNING:
         _renew_own_host(draft, host)
@@ -185,7 +186,7 @@ def _has_failed(draft: Draft, host: str) -> bool:
 def _renew_own_host(draft: Draft, host: str) -> None:
     """A host that was made for a VM alone is made anew with it."""
     found = draft.host(host)
-    if found is not None and not found.is_declared:
+    if found is not None and not found.is_declared and found.condition is not Condition.UP:
         draft.put(replace(found, condition=Condition.UP))
 
 
@@ -198,7 +199,8 @@ def _restores(draft: Draft, vm: str) -> Iterator[Operation]:
     """The open operations that are to bring the VM back from a failed host."""
     for known in list(draft.world.operations_on_vm(vm)):
         operation = draft.operation(known.id)
-        if operation.cause is Cause.FAIL and operation.phase.is_open and vm in operation.targets:
+        is_open = operation.cause is Cause.FAIL and operation.phase.is_open and vm in operation.targets
+        if is_open and not any(each.vm == vm and each.outcome for each in draft.attempts_of(operation.id)):
             yield operation
 
 

@@ -75,7 +75,7 @@ class World:
         self._events_of: dict[str, Names] = {}
         self._events_in: dict[str, Names] = {}
         self._attempts_of: dict[str, Names] = {}
-        self._bound_for: dict[str, str] = {}  # VM to the host on which an action under way brings it up
+        self._bound_for: dict[str, Attempt] = {}  # VM to the action under way that brings it up on a host
         self._heading_to: dict[str, Names] = {}
         self._sets_of_operation: dict[str, list[str]] = {}
         self._scopes_of_operation: dict[str, list[str]] = {}
@@ -132,7 +132,8 @@ class World:
 
     def bound_for(self, vm: str) -> str | None:
         """The host on which an action that is under way brings the VM up."""
-        return self._bound_for.get(vm)
+        found = self._bound_for.get(vm)
+        return None if found is None else found.destination
 
     def heading_to(self, host: str) -> Iterator[Vm]:
         """The VMs that are about to come up on a host, and are not up there yet."""
@@ -245,12 +246,15 @@ class World:
         self.attempts[attempt.key] = attempt
         _link(self._attempts_of, attempt.operation, attempt.vm)
         if attempt.destination is not None and attempt.outcome is None:
-            self._bound_for[attempt.vm] = attempt.destination
+            self._bound_for[attempt.vm] = attempt
             _link(self._heading_to, attempt.destination, attempt.vm)
 
     def _forget_destination(self, attempt: Attempt | None) -> None:
-        if attempt is not None and attempt.destination is not None and attempt.outcome is None:
-            self._bound_for.pop(attempt.vm, None)
+        if attempt is None or attempt.destination is None or attempt.outcome is not None:
+            return
+        bound = self._bound_for.get(attempt.vm)
+        if bound is not None and bound.key == attempt.key:
+            del self._bound_for[attempt.vm]
             _unlink(self._heading_to, attempt.destination, attempt.vm)
 
     def sets_of(self, vms: Iterable[str]) -> list[str]:

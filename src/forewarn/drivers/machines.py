@@ -72,6 +72,9 @@ class Machines:
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA busy_timeout = 5000")
             connection.executescript(_SCHEMA)
+            known = len(connection.execute("PRAGMA table_info(effects)").fetchall())
+            if known != len(Effect._fields):
+                raise sqlite3.DatabaseError("it was written by another version")
         except sqlite3.Error as problem:
             raise ConfigError(
                 f"The file of machines {path} cannot be opened: {problem}.", "Name another with --machines."

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from ipaddress import ip_address
@@ -145,13 +146,12 @@ class GuestListener:
     async def _sweep(self) -> None:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
-            try:
-                now = self._desk.now()
-                for connection in list(self._desk.connections):
+            now = self._desk.now()
+            for connection in list(self._desk.connections):
+                with _told():
                     connection.sweep(now)
+            with _told():
                 await self._look_again()
-            except Exception:  # the next round is as good
-                log.exception("chores failed")
             self._chores = [chore for chore in self._chores if not chore.done()]
 
     async def _tell_date(self) -> None:
@@ -171,6 +171,15 @@ class GuestListener:
             if not self._desk.connections:
                 return
             await asyncio.sleep(_GOODBYE_SECONDS / _GOODBYE_LOOKS)
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    """What goes wrong in a chore is told, and is not the trouble of the others; the next round is as good."""
+    try:
+        yield
+    except Exception:
+        log.exception("chore failed")
 
 
 def _on_port(board: Board, port: int, _address: str) -> Guest | None:

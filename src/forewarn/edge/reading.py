@@ -121,10 +121,11 @@ class RequestReader:
             return
         self.incoming.has_head = True
         headers = dict(self.incoming.headers)
+        encodings = [value.lower() for name, value in self.incoming.headers if name == "transfer-encoding"]
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > self._limits.body_bytes:
             self._object(errors.BODY_TOO_LARGE)
-        elif headers.get("transfer-encoding", "chunked").lower() != "chunked":
+        elif encodings not in ([], ["chunked"]):
             self._object(errors.MALFORMED_REQUEST)  # nothing else is decoded here
         else:
             self.awaits_go_ahead = headers.get("expect", "").lower() == "100-continue"

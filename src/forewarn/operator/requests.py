@@ -21,6 +21,7 @@ from forewarn.wire.rest import EventView, HostView, OperationView, event_view, o
 
 _TEN_YEARS_SECONDS = 10 * 365 * 86400
 _DAY_SECONDS = 86400
+_ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"
 _Seconds = Annotated[int, msgspec.Meta(ge=-_TEN_YEARS_SECONDS, le=_TEN_YEARS_SECONDS)]
 
 
@@ -57,7 +58,7 @@ class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
         _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")
     ] = None
     description: Annotated[
-        Annotated[str, msgspec.Meta(max_length=1000, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")] | None,
+        Annotated[str, msgspec.Meta(max_length=1000, pattern=_ONE_LINE)] | None,
         msgspec.Meta(description="what guests read, in one line; without it the usual sentence"),
     ] = None
 
