@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from forewarn.control import machines
@@ -28,13 +29,13 @@ class Operator:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self._asking: tuple[Cause, tuple[str, ...], str | None] | None = None
+        self._asking: Callable[[str], Asked] | None = None
         self.spec = simulation.fleet
 
     def _ask(
         self, cause: Cause, vms: tuple[str, ...], act: Callable[[ControlPlane], object], host: str | None = None
     ) -> object:
-        self._asking = (cause, vms, host)
+        self._asking = self._known_now(cause, vms, host)
         outcome = self._simulation.request(act)
         self._asking = None
         if isinstance(outcome, Accepted):
@@ -45,16 +46,17 @@ class Operator:
         return outcome
 
     def id_was_drawn(self, operation: str) -> None:
-        """The plane makes an operation: note what was known at that moment."""
-        if self._asking is None:
-            return
-        cause, vms, host = self._asking
+        """The plane makes an operation: note what was known when it was asked for."""
+        if self._asking is not None:
+            self._simulation.witness.asked[operation] = self._asking(operation)
+
+    def _known_now(self, cause: Cause, vms: tuple[str, ...], host: str | None) -> Callable[[str], Asked]:
         known = [vm for name in vms if (vm := self._simulation.world.vms.get(name)) is not None]
-        self._simulation.witness.asked[operation] = Asked(
-            operation,
-            cause,
-            vms,
-            {vm.scope: self._simulation.outside.is_on(vm.scope) for vm in known},
+        return partial(
+            Asked,
+            cause=cause,
+            vms=vms,
+            scopes_on={vm.scope: self._simulation.outside.is_on(vm.scope) for vm in known},
             had_profile=any(
                 vm.announces_reimage if cause is Cause.REIMAGE else vm.terminate_notification for vm in known
             ),
@@ -89,7 +91,7 @@ class Operator:
         self._ask_batch(Cause.REDEPLOY, (vm,), lambda plane: machines.do_waiting_work(plane, [vm], WHO))
 
     def _ask_batch(self, cause: Cause, vms: tuple[str, ...], act: Callable[[ControlPlane], object]) -> None:
-        self._asking = (cause, vms, None)
+        self._asking = self._known_now(cause, vms, None)
         outcome = self._simulation.request(act)
         self._asking = None
         if isinstance(outcome, str):
