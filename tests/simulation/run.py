@@ -13,7 +13,7 @@ from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import Rules
-from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause
 from forewarn.core.world import Changes, World
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
@@ -272,10 +272,11 @@ class Simulation:
             self.witness.lose_document(scope, self.clock.now())
 
     def _saw_event(self, sighting: Sighting, what: str) -> None:
-        """An event that is born Started says that a host has failed."""
-        if what == "first" and sighting.first_phase is Phase.STARTED:
+        """The event of a failed host says under whom it has failed."""
+        asked = self.witness.asked[sighting.event.operation]
+        if what == "first" and asked.cause is Cause.FAIL:
             for vm in sighting.event.resources:
-                self.felt.strike(vm, self.witness.asked[sighting.event.operation].host or "its host")
+                self.felt.strike(vm, asked.host or "its host")
 
     def _see_effects(self) -> None:
         for effect in self.machines.ledger(self._effects_seen):
