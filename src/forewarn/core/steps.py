@@ -283,8 +283,8 @@ def _withdraw_from_planned_work(draft: Draft, vm: Vm, reason: str) -> None:
 
 
 def _will_be_felt(draft: Draft, operation: Operation, vm: Vm) -> bool:
-    """Whether the work is on a host that the VM has not left; a host made for a VM alone is as new as the VM."""
+    """Whether the work is on a host that the VM has not left; one that it has to itself is as new as the VM."""
     if operation.host is None or operation.host != vm.host or not vm.is_on_host:
         return False
     host = draft.host(vm.host)
-    return host is not None and host.is_declared
+    return host is not None and (host.is_declared or draft.world.load_of(host.name) > 1)
