@@ -199,8 +199,9 @@ class Day:
         if not alone:
             return
         vm = self._dice.choice(alone)
-        noted = [name for name in world.hosts if any(world.operations_on_host(name))]
-        host = self._dice.choice(noted or [host.name for host in spec.hosts])
+        declared = [host.name for host in spec.hosts]
+        noted = [name for name in declared if any(world.operations_on_host(name))]
+        host = self._dice.choice(noted or declared)
         before = {op.id: op.targets for op in world.operations_on_host(host)}
         self._operator.apply_fleet(with_vm_on(spec, vm, host))
         after = {op.id: op.targets for op in self._simulation.world.operations_on_host(host)}
