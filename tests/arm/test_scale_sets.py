@@ -43,14 +43,6 @@ def test_instances_are_put_in_the_zones_in_turn(arm: Arm):
     assert arm.get(scale_set("batch"))["zones"] == ["1", "2", "3"]
 
 
-@pytest.mark.parametrize("patch", [{"sku": {"capacity": None}}, {"sku": None}], ids=["capacity", "sku"])
-def test_a_capacity_that_is_null_is_not_zero(arm: Arm, patch: dict[str, Any]):
-    reply = arm.ask("PATCH", POOL, patch)
-
-    assert reply.status == 200
-    assert reply.json["sku"]["capacity"] == 3
-
-
 def test_a_set_whose_deletion_was_called_off_goes_on(arm: Arm):
     arm.patch(POOL, model(**terminate_notice("PT5M")))
     arm.service.guest("pool_0").document()

@@ -72,3 +72,11 @@ def test_a_set_that_wants_one_placement_group_has_a_hundred_instances_at_most(ar
     assert refused.status == 400
     assert "sku.capacity is 101; it can be 0 to 100 with one placement group." in refused.json["error"]["message"]
     assert deleted.status == 202
+
+
+@pytest.mark.parametrize("patch", [{"sku": {"capacity": None}}, {"sku": None}], ids=["capacity", "sku"])
+def test_a_capacity_that_is_null_is_not_zero(arm: Arm, patch: dict[str, Any]):
+    reply = arm.ask("PATCH", POOL, patch)
+
+    assert reply.status == 200
+    assert reply.json["sku"]["capacity"] == 3
