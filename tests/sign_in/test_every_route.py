@@ -149,6 +149,12 @@ def test_what_the_routes_need_is_as_was_agreed():
     }  # fmt: skip
     for path in ("/v1/clock", "/v1/vms/{name}/restart", "/v1/hosts/{name}/fail", "/v1/events/{id}/cancel"):
         assert needs["POST", path] is Role.OPERATOR
+    azures = {route: role for route, role in needs.items() if route[1].startswith("/subscriptions")}
+    assert {role for (method, _), role in azures.items() if method == "GET"} == {Role.VIEWER}
+    assert {role for (_, path), role in azures.items() if path.endswith("/acknowledge")} == {Role.APPROVER}
+    assert {
+        role for (method, path), role in azures.items() if method != "GET" and not path.endswith("/acknowledge")
+    } == {Role.OPERATOR}
     for path in ("/", "/metrics", "/openapi.json", "/v1/stream", "/v1/fleet", "/v1/clock"):
         assert needs["GET", path] is Role.VIEWER
 

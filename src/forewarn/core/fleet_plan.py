@@ -326,7 +326,6 @@ class _Planner:
         self._plan.problems.append(Problem(where, what, remedy))
 
 
-_LISTS = ("hosts", "addresses", "zones", "auto_approve")
 _KIND_OF = {AvailabilitySet: "availability set", ScaleSet: "scale set", CloudService: "cloud service"}
 _SECTION_OF = {AvailabilitySet: "availability_sets", ScaleSet: "scale_sets", CloudService: "cloud_services"}
 

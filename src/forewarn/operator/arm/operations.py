@@ -38,13 +38,9 @@ async def show_operation(asked: ArmCall, _: Nothing) -> Outcome:
     """How work stands: as a status, or for `monitor=true` as 202 until it is done."""
     wanted = asked.call.path("operation").lower()
 
-    def read() -> list[Operation]:
-        if not _ID.fullmatch(wanted):
-            return []
-        with asked.call.office.plane.store.transaction() as transaction:
-            return history.operations_of_batch(transaction.connection, wanted)
-
-    found = await asked.call.on_plane(read)
+    found: list[Operation] = []
+    if _ID.fullmatch(wanted):
+        found = await asked.call.in_store(partial(history.operations_of_batch, batch=wanted))
     if not found:
         return error("NotFound", f"The operation '{wanted}' could not be found.")
     status = _status(wanted, found)
