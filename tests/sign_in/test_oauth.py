@@ -85,7 +85,7 @@ def test_clients_that_do_not_know_the_tenant_yet_are_told(house: House, tenant: 
     found = house.service.get(f"/{tenant}{version}/.well-known/openid-configuration")
 
     assert found["issuer"] == f"{base(house.service)}/{TENANT}/v2.0"
-    assert found["token_endpoint"] == f"{base(house.service)}/{tenant}/oauth2{version}/token"
+    assert found["token_endpoint"] == f"{base(house.service)}/{TENANT}/oauth2{version}/token"
 
 
 def test_another_tenant_is_not_found(house: House):
