@@ -277,3 +277,13 @@ def test_a_name_that_nothing_may_have_is_refused(arm: Arm, make: Any, name: str)
 
     assert answer.status == 400
     assert "cannot be the name" in answer.message
+
+
+@pytest.mark.parametrize("kind", ["virtualMachines", "virtualMachineScaleSets", "availabilitySets"])
+def test_nothing_is_made_in_a_resource_group_that_nobody_declared(arm: Arm, kind: str):
+    path = compute(f"{kind}/new", "typo")
+
+    reply = arm.ask("PUT", path, {"location": "local"})
+
+    assert (reply.status, reply.json["error"]["code"]) == (404, "ResourceGroupNotFound")
+    assert "typo" not in str(arm.service.get("/v1/fleet"))

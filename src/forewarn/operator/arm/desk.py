@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 import msgspec
 from starlette.responses import Response
 
-from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm, VmSet
+from forewarn.core.fleet import DEFAULT_RESOURCE_GROUP, AvailabilitySet, ScaleSet, Vm, VmSet
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.world import World
@@ -124,7 +124,11 @@ class ArmCall:
 
     def groups(self) -> dict[str, str]:
         """The resource groups there are, by their names in small letters."""
-        named = [*self.world.groups, *(vm.resource_group for vm in self.world.vms.values())]
+        named = [
+            DEFAULT_RESOURCE_GROUP,
+            *self.world.groups,
+            *(vm.resource_group for vm in self.world.vms.values()),
+        ]
         named += [each.resource_group for each in self.world.sets.values()]
         return {name.lower(): name for name in reversed(named)}
 

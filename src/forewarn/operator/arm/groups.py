@@ -69,6 +69,8 @@ async def patch_set(asked: ArmCall, body: Json) -> Outcome:
 
 
 def _put(asked: ArmCall, body: Json) -> Outcome:
+    if unknown := asked.unknown_group():
+        return unknown
     wish = read_availability_set(asked.call.path("set"), asked.known_group, body)
     if isinstance(wish, Refusal):
         return wish

@@ -80,6 +80,8 @@ async def patch_scale_set(asked: ArmCall, body: Json) -> Outcome:
 
 
 def _put(asked: ArmCall, name: str, body: Json) -> Outcome:
+    if unknown := asked.unknown_group():
+        return unknown
     found = any_case(asked.world.sets, name)
     before = found if isinstance(found, ScaleSet) else None
     capacity = len(staying_in(asked.world, before)) if before else 0

@@ -111,6 +111,8 @@ async def patch_vm(asked: ArmCall, body: Json) -> Outcome:
 
 
 def _put(asked: ArmCall, name: str, body: Json) -> Outcome:
+    if unknown := asked.unknown_group():
+        return unknown
     before = any_case(asked.world.vms, name)
     wish = read_vm(name, asked.known_group, body)
     if isinstance(wish, Refusal):
@@ -213,7 +215,10 @@ _LISTED = {
     **PAGES,
     **EXPAND,
     "statusOnly": "`true`: the same as `$expand=instanceView`",
-    "$filter": "`'virtualMachineScaleSet/id' eq 'ID'`: the VMs of that scale set",
+    "$filter": (
+        "`'virtualMachineScaleSet/id' eq 'ID'`: the VMs that a fleet file puts in that scale set; "
+        "its instances are listed under it"
+    ),
 }
 
 ENDPOINTS = [
