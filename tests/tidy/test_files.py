@@ -71,7 +71,7 @@ def test_no_file_names_a_directory_of_one_machine():
         machine_paths,
         READABLE,
         planted=[f"cd /{name}/alice/forewarn\n" for name in ("home", "Users", "work", "root")],
-        fine=["GET /v1/work/x\n", "https://example.org/home/x\n", "cd ~/forewarn\n", "/var/lib/forewarn\n"],
+        fine=["GET /v1/home/x\n", "https://example.org/home/x\n", "cd ~/forewarn\n", "/var/lib/forewarn\n"],
     )
 
 

@@ -37,11 +37,11 @@ class Hands:
         self._limit = limit
         self._looks: Wakes[Key, datetime] = Wakes()
 
-    def pick_up(self, attempts: Iterable[Attempt], now: datetime) -> None:
-        """Look after attempts whoever recorded them, and whatever the wall clock showed then."""
+    def pick_up(self, attempts: Iterable[Attempt], at: datetime) -> None:
+        """Look after attempts from then on, whoever recorded them and whatever the wall clock showed then."""
         for attempt in attempts:
             if attempt.outcome is None:
-                self._looks.set(attempt.key, now)
+                self._looks.set(attempt.key, at)
 
     def begin(self, attempts: Iterable[Attempt], now: datetime) -> None:
         """Act on machines whose attempts were just committed."""
@@ -94,12 +94,6 @@ class Hands:
         except Exception:  # not knowing now is not failing: the deadline bounds it
             log.exception("driver failed to check", operation=attempt.operation, vm=attempt.vm)
             return Running()
-
-    def put_off(self, attempts: Iterable[Attempt], until: datetime) -> None:
-        """Do not look at them before that."""
-        for attempt in attempts:
-            if attempt.outcome is None:
-                self._looks.set(attempt.key, until)
 
     def next_look(self) -> datetime | None:
         """When the next attempt wants to be looked at."""

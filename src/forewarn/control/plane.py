@@ -237,7 +237,7 @@ class ControlPlane(Requests):
             self._due.discard(operation)
             self._looks.set(operation, later)
             attempts = [each for each in self.world.attempts.values() if each.operation == operation]
-            self._hands.put_off(attempts, later)
+            self._hands.pick_up(attempts, later)
 
     def _plan_looks(self, operations: Iterable[str], now: datetime) -> None:
         for operation in operations:

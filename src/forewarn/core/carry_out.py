@@ -15,7 +15,7 @@ from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.placement import choose_host, takes_vms
 from forewarn.core.settle import join
-from forewarn.core.terms import Action, Cause, Condition
+from forewarn.core.terms import Action, Cause
 
 
 def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
@@ -72,5 +72,5 @@ def _destination(draft: Draft, action: Action, vm: Vm, coming: dict[str, list[Vm
     if elsewhere is not None or action is Action.MIGRATE:
         return elsewhere
     here = draft.host(vm.host)
-    is_lost = here is not None and here.is_declared and here.condition is Condition.FAILED
+    is_lost = here is not None and here.is_declared and draft.has_failed(here.name)
     return None if is_lost and action is Action.RESTORE else vm.host

@@ -14,6 +14,7 @@ from forewarn.core.event import EVENTS_PER_COMMIT, Event, visible
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
+from forewarn.core.terms import Condition
 from forewarn.core.world import Changes, Deed, Entity, Names, World
 
 Key = tuple[type, str | tuple[str, str]]
@@ -41,6 +42,11 @@ class Draft:
     def host(self, name: str) -> Host | None:
         """The host of that name."""
         return cast("Host | None", self._put.get((Host, name)) or self.world.hosts.get(name))
+
+    def has_failed(self, host: str) -> bool:
+        """Whether the host of that name has failed."""
+        found = self.host(host)
+        return found is not None and found.condition is Condition.FAILED
 
     def vm(self, name: str) -> Vm:
         """The VM of that name, one that this draft deletes included."""

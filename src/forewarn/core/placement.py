@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from forewarn.core.fleet import AvailabilitySet, Host, Vm
+from forewarn.core.fleet import AvailabilitySet, Host, Vm, VmSet
 from forewarn.core.terms import Condition
 from forewarn.core.world import World
 
@@ -60,14 +60,18 @@ def _crowded(world: World, vm: Vm, coming: Coming = _NOBODY) -> set[str]:
 def lands_beside_another_domain(world: World, vm: Vm, host: str) -> bool:
     """Whether the host holds another update domain of the VM's set, which did not say that it may."""
     vm_set = world.sets.get(vm.set_name or "")
-    may_share = vm_set is None or (isinstance(vm_set, AvailabilitySet) and not vm_set.spread)
-    return not may_share and host in _crowded(world, vm)
+    return vm_set is not None and not _may_share_hosts(vm_set) and host in _crowded(world, vm)
+
+
+def _may_share_hosts(vm_set: VmSet) -> bool:
+    """Whether the set says that its update domains may be on one host."""
+    return isinstance(vm_set, AvailabilitySet) and not vm_set.spread
 
 
 def shared_hosts(world: World) -> Iterator[str]:
     """In words: the sets of which several update domains are on one host, unless they said that they may."""
     for name, vm_set in world.sets.items():
-        if isinstance(vm_set, AvailabilitySet) and not vm_set.spread:
+        if _may_share_hosts(vm_set):
             continue
         domains: dict[str, set[int]] = {}
         for vm in world.members_of_set(name):

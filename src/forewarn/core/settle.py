@@ -15,7 +15,7 @@ from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
-from forewarn.core.terms import Action, Cause, Condition, VmState
+from forewarn.core.terms import Action, Cause, VmState
 
 _FOR_STOPPED_VMS = frozenset({Action.START, Action.DELETE, Action.DEALLOCATE})
 
@@ -64,8 +64,7 @@ def _leave(draft: Draft, vm: Vm) -> None:
 
 def _came_to_grief(draft: Draft, vm: Vm) -> bool:
     """Whether the VM is down on a host that has failed: that outranks all that is only announced."""
-    host = draft.host(vm.host)
-    return vm.state is VmState.DOWN and host is not None and host.condition is Condition.FAILED
+    return vm.state is VmState.DOWN and draft.has_failed(vm.host)
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:

@@ -158,7 +158,7 @@ def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
         _forget_failed_destination(draft, attempt)
     if attempt.action is Action.RESTORE and state is VmState.RUNNING:
         _renew_own_host(draft, host)
-    if state is VmState.RUNNING and (_has_failed(draft, host) or _is_to_be_restored(draft, attempt)):
+    if state is VmState.RUNNING and (draft.has_failed(host) or _is_to_be_restored(draft, attempt)):
         state = VmState.DOWN
     if host != vm.host and lands_beside_another_domain(draft.world, vm, host):
         why = f"{host} holds another update domain of {vm.set_name}"
@@ -176,11 +176,6 @@ def _state_after(action: Action, vm: Vm) -> VmState:
     if action in {Action.FREEZE, Action.MIGRATE}:
         return vm.state
     return _STATE_AFTER.get(action, VmState.RUNNING)
-
-
-def _has_failed(draft: Draft, host: str) -> bool:
-    found = draft.host(host)
-    return found is not None and found.condition is Condition.FAILED
 
 
 def _renew_own_host(draft: Draft, host: str) -> None:

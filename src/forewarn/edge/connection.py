@@ -330,12 +330,10 @@ class GuestConnection(asyncio.Protocol):
         limits = self._desk.limits
         quiet = now - self.active_at
         incoming = None if self._reader is None else self._reader.incoming
-        if self.is_choked and quiet > limits.request_seconds:
+        is_leaving = self._transport.is_closing()  # once it has taken the last answer
+        if (self.is_choked or is_leaving) and quiet > limits.request_seconds:
             self._transport.abort()
-        elif self._transport.is_closing():  # it is to take the last answer, and does not
-            if quiet > limits.request_seconds:
-                self._transport.abort()
-        elif self._is_busy:  # which has its own time limit
+        elif self._is_busy or is_leaving:  # which has its own time limit
             return
         elif incoming is not None:
             if now - incoming.began_at > limits.request_seconds:

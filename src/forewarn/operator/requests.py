@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Literal
 
@@ -10,9 +11,12 @@ import msgspec
 
 from forewarn.control.plane import ControlPlane
 from forewarn.control.requests import Accepted
+from forewarn.core.event import Event
+from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind
+from forewarn.core.world import World
 from forewarn.errors import Stopping, StoreUnavailable
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.fleet import show_host
@@ -78,6 +82,12 @@ def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, l
         with plane.store.transaction() as transaction:
             operation = history.find_operation(transaction.connection, wanted) or accepted.operation
             events = history.events_of(transaction.connection, wanted)
+    return _views(world, operation, events, now)
+
+
+def _views(
+    world: World, operation: Operation, events: Sequence[Event], now: datetime
+) -> tuple[OperationView, list[EventView]]:
     return (
         operation_view(world, operation, [event.id for event in events], now),
         [event_view(world, event, now) for event in events],
@@ -90,10 +100,7 @@ async def _answer(call: Call, accepted: Accepted) -> tuple[OperationView, list[E
     try:
         return await call.on_plane(_accepted, plane, accepted)
     except (StoreUnavailable, Stopping):
-        now = plane.clock.now()
-        ids = [event.id for event in accepted.events]
-        views = [event_view(plane.world, event, now) for event in accepted.events]
-        return operation_view(plane.world, accepted.operation, ids, now), views
+        return _views(plane.world, accepted.operation, accepted.events, plane.clock.now())
 
 
 async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | Refusal:
