@@ -207,6 +207,7 @@ _PROFILE = "properties.scheduledEventsProfile.terminateNotificationProfile"
         (vm("solo"), {"zones": ["1", "2"]}, "zones"),
         (vm("solo"), {"zones": ["\u0000"]}, "zones"),
         (vm("solo"), {"properties": []}, "properties"),
+        (vm("solo"), {"tags": {"team": "red", "floor": 3}}, "tags.floor"),
         (vm("solo"), {"properties": {"priority": "Urgent"}}, "properties.priority"),
         (vm("solo"), {"properties": {"evictionPolicy": "Sell"}}, "properties.evictionPolicy"),
         (vm("solo"), {"properties": {"osProfile": {"computerName": 7}}}, "properties.osProfile.computerName"),

@@ -252,7 +252,7 @@ def read_vm(name: str, group: str, body: Json) -> VmWish | Refusal:
     try:
         read = msgspec.convert(body, _VmBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem))
+        return bad(_told(problem, body))
     properties = read.properties or _VmProperties()
     profile = properties.scheduled_events_profile or _Profile()
     notices = _notices(profile, "properties.scheduledEventsProfile")
@@ -295,7 +295,7 @@ def read_group(body: Json) -> str | Refusal:
     try:
         msgspec.convert(body, _GroupBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem))
+        return bad(_told(problem, body))
     return to_keep(body)
 
 
@@ -304,7 +304,7 @@ def read_availability_set(name: str, group: str, body: Json) -> AvailabilitySetW
     try:
         read = msgspec.convert(body, _SetBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem))
+        return bad(_told(problem, body))
     properties = read.properties or _SetProperties()
     return AvailabilitySetWish(
         name=name,
@@ -322,7 +322,7 @@ def read_scale_set(name: str, group: str, body: Json) -> ScaleSetWish | Refusal:
     try:
         read = msgspec.convert(body, _ScaleSetBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem))
+        return bad(_told(problem, body))
     properties = read.properties or _ScaleSetProperties()
     model = properties.virtual_machine_profile or _Model()
     profile = model.scheduled_events_profile or _Profile()
@@ -391,8 +391,10 @@ def _is_wanted(given: _Approval | None, *, usual: bool) -> bool:
     return usual if given is None or given.automatically_approve is None else given.automatically_approve
 
 
-def _told(problem: msgspec.ValidationError) -> str:
+def _told(problem: msgspec.ValidationError, body: Json) -> str:
     """What is wrong, the member's path first."""
     what, _, where = str(problem).partition(" - at `")
     path = where.rstrip("`").removeprefix("$").lstrip(".") or "the body"
+    if path == "tags[...]":  # the only member whose members have names of their own
+        path = next((f"tags.{name}" for name, value in body["tags"].items() if not isinstance(value, str)), path)
     return f"{path}: {what[0].lower()}{what[1:]}."
