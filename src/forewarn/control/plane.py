@@ -18,6 +18,7 @@ import structlog
 from forewarn.board.board import Board
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
+from forewarn.control.courses import Courses
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
 from forewarn.control.requests import Requests, Write
@@ -33,6 +34,7 @@ from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests import clocks, lateness, notices
 from forewarn.core.requests.machines import Workshop
+from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
@@ -62,6 +64,7 @@ class ControlPlane(Requests):
         rules: Rules | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         monotonic: Callable[[], float] = time.monotonic,
+        verdict: Verdict = no_checks,
     ) -> None:
         self.world = World()
         self.rules = rules or Rules()
@@ -76,6 +79,8 @@ class ControlPlane(Requests):
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
         self._looks: Wakes[str, datetime] = Wakes()
+        self.verdict = verdict  # on the health of sets
+        self._courses = Courses(self.world, self.rules, verdict, new_id)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -160,6 +165,7 @@ class ControlPlane(Requests):
             self.world.apply(changes)
             self._unshown.extend(changes.entities)
         self._watch.see()
+        self._courses.all_are_due()
         unshown, self._unshown = self._unshown, []
         self._show(unshown)
         self._hands.pick_up(self.world.attempts.values(), self.clock.now())
@@ -186,6 +192,7 @@ class ControlPlane(Requests):
         self.board.seat(entity for entity in entities if isinstance(entity, Vm))
         self._shown = self.world.number
         self._due |= concerned(self.world, entities)
+        self._courses.note(entities)
         for entity in entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self.ended[entity.phase] += 1
@@ -209,6 +216,8 @@ class ControlPlane(Requests):
             reports = self._hands.reports(self.world, now)
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
+                if self._move_rollouts(now):
+                    continue
                 return
             self._due |= due  # until there is nothing more to say of it, whatever goes wrong
             intents = self._decide(due, now, reports)
@@ -217,6 +226,12 @@ class ControlPlane(Requests):
                 continue
             if not self._act(intents, now):
                 self._synchronise()
+
+    def _move_rollouts(self, now: datetime) -> bool:
+        """Let the rollouts that are due go on; whether something came of it."""
+        before = self.world.number
+        self.bugs += self._courses.move(now, lambda write: self._commit(PLANE, write))
+        return self.world.number != before
 
     def _decide(self, due: set[str], now: datetime, reports: Reports) -> list[Intent]:
         """What to do about them; a bug in one of them is not the others' trouble."""
@@ -298,6 +313,7 @@ class ControlPlane(Requests):
             self._commit(PLANE, self._write_step)
             self._watch.see()
             self._due.update(self.world.operations)
+            self._courses.all_are_due()
             self._hands.pick_up(self.world.attempts.values(), self.clock.now())
 
     def _turn_off_the_silent(self) -> None:
@@ -358,7 +374,8 @@ class ControlPlane(Requests):
 
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""
-        if self._due or self.polls.missed or not self._is_sure:
+        if self._due or self._courses.are_due or self.polls.missed or not self._is_sure:
             return self.clock.now()
-        instants = (self._looks.next(), self._hands.next_look(), self.polls.next_deadline())
+        looks = (self._looks, self._courses)
+        instants = (*(each.next() for each in looks), self._hands.next_look(), self.polls.next_deadline())
         return min((instant for instant in instants if instant is not None), default=None)

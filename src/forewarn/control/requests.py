@@ -6,7 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 
+from forewarn.clock import Clock
 from forewarn.control.polls import PollLedger
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
@@ -16,7 +18,7 @@ from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests import hosts, notices, vms
+from forewarn.core.requests import hosts, notices, rollouts, vms
 from forewarn.core.terms import Cause
 from forewarn.core.world import World
 
@@ -37,6 +39,7 @@ class Requests(ABC):
 
     world: World
     rules: Rules
+    clock: Clock
     polls: PollLedger
     _new_id: Callable[[], str]
 
@@ -78,6 +81,28 @@ class Requests(ABC):
     def recover(self, host: str, actor: str) -> Refusal | None:
         """A host is well again."""
         return self.change(actor, lambda draft: hosts.recover(draft, host))
+
+    def preview_rollout(self, wish: rollouts.RolloutWish) -> rollouts.Plan | Refusal:
+        """What a rollout would do, and when; nothing is changed."""
+        return rollouts.plan_rollout(self.world, wish, self.clock.now(), self.rules)
+
+    def start_rollout(self, wish: rollouts.RolloutWish, actor: str) -> str | Refusal:
+        """Begin a rollout: its id, or why it cannot be."""
+        rollout = self._new_id()
+        write = partial(rollouts.start_rollout, wish=wish, rollout=rollout, rules=self.rules)
+        return self.change(actor, write) or rollout
+
+    def pause_rollout(self, rollout: str, reason: str, actor: str) -> Refusal | None:
+        """Begin nothing more for now, and take back what is only announced."""
+        return self.change(actor, lambda draft: rollouts.pause(draft, rollout, reason))
+
+    def resume_rollout(self, rollout: str, actor: str, *, anyway: bool = False) -> Refusal | None:
+        """Go on where it was paused."""
+        return self.change(actor, lambda draft: rollouts.resume(draft, rollout, anyway=anyway))
+
+    def abort_rollout(self, rollout: str, reason: str, actor: str) -> Refusal | None:
+        """End it for good."""
+        return self.change(actor, lambda draft: rollouts.abort(draft, rollout, reason))
 
     def cancel(self, operation: str, actor: str) -> Refusal | None:
         """Call off an operation that has not started."""

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from forewarn.core.holds import Underway, holds
+from forewarn.core.holds import Underway, holds, rollout_holds
 from forewarn.core.operation import Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, VmState
@@ -134,4 +134,5 @@ def next_look(world: World, operation: Operation, now: datetime) -> datetime | N
     if operation.kind is Kind.TERMINATE:
         for event in list(world.events_of(operation.id)):
             instants += [other.lapses_at for other in world.events_in(event.scope)]
+    instants += [hold.until for hold in rollout_holds(world, operation, now) if hold.until is not None]
     return min((instant for instant in instants if instant > now), default=None)

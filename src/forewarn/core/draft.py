@@ -13,6 +13,7 @@ from typing import cast
 from forewarn.core.event import EVENTS_PER_COMMIT, Event, visible
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Condition
 from forewarn.core.world import Changes, Deed, Entity, Names, World
@@ -20,7 +21,20 @@ from forewarn.core.world import Changes, Deed, Entity, Names, World
 Key = tuple[type, str | tuple[str, str]]
 
 # Applied and written in this order: an event finds its operation, an operation its machines.
-_ORDER = (ResourceGroup, Host, AvailabilitySet, ScaleSet, CloudService, Scope, Vm, Operation, Event, Attempt)
+_ORDER = (
+    ResourceGroup,
+    Host,
+    AvailabilitySet,
+    ScaleSet,
+    CloudService,
+    Scope,
+    Vm,
+    Rollout,
+    Turn,
+    Operation,
+    Event,
+    Attempt,
+)
 
 
 class Draft:
@@ -93,6 +107,12 @@ class Draft:
         """The attempts of an operation, those that this draft adds included."""
         known = dict.fromkeys(attempt.vm for attempt in self.world.attempts_of(operation))
         return [self.attempt(operation, vm) for vm in known | self._attempts_put.get(operation, {})]
+
+    def turn(self, rollout: str, host: str) -> Turn | None:
+        """The turn of a host in a rollout that is open or has work under way."""
+        if found := self._put.get((Turn, (rollout, host))):
+            return cast("Turn", found)
+        return self.world.turn(rollout, host)
 
     def new_user_operations(self, scope: str) -> int:
         """How many operations users ask for in this draft, on VMs of the scope."""
@@ -173,9 +193,9 @@ class Draft:
 def key_of(entity: Entity) -> Key:
     """What makes an entity the same one in its next version."""
     match entity:
-        case Attempt():
-            return Attempt, entity.key
-        case Operation() | Event() | Scope():
+        case Attempt() | Turn():
+            return type(entity), entity.key
+        case Operation() | Event() | Scope() | Rollout():
             return type(entity), entity.id
         case _:
             return type(entity), entity.name
@@ -186,17 +206,7 @@ def find(world: World, entity: Entity) -> Entity | None:
     match entity:
         case Attempt():
             return world.attempts.get(entity.key)
-        case Operation():
-            return world.operations.get(entity.id)
-        case Event():
-            return world.events.get(entity.id)
-        case Scope():
-            return world.scopes.get(entity.id)
-        case Vm():
-            return world.vms.get(entity.name)
-        case Host():
-            return world.hosts.get(entity.name)
-        case ResourceGroup():
-            return world.groups.get(entity.name)
-        case AvailabilitySet() | ScaleSet() | CloudService():
-            return world.sets.get(entity.name)
+        case Turn():
+            return world.turn(*entity.key)
+        case _:
+            return cast("Entity | None", world.table_of(type(entity)).get(cast("str", key_of(entity)[1])))

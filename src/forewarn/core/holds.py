@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
@@ -103,7 +103,35 @@ class VmComes:
         return f"{self.vm}, which is on its way to {self.host}"
 
 
-Hold = NoticeRuns | VmBusy | OtherDomainDown | VmLeaves | VmComes | TerminatePending
+@dataclass(frozen=True, slots=True)
+class Recovering:
+    """Another update domain of the set was worked on by the same rollout, and is given time to recover."""
+
+    set_name: str
+    update_domain: int
+    until: datetime
+
+    def in_words(self, now: datetime) -> str:
+        """The hold for a reader."""
+        return (
+            f"update domain {self.update_domain} of {self.set_name} to recover until {clock_time(self.until, now)}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WindowClosed:
+    """Machines may be touched only while the rollout's window is open."""
+
+    until: datetime | None
+
+    def in_words(self, now: datetime) -> str:
+        """The hold for a reader."""
+        if self.until is None:
+            return "the window, which does not open any more"
+        return f"the window, which opens {self.until:%a} {clock_time(self.until, now)}"
+
+
+Hold = NoticeRuns | VmBusy | OtherDomainDown | VmLeaves | VmComes | TerminatePending | Recovering | WindowClosed
 
 
 class Underway:
@@ -134,6 +162,25 @@ def holds(world: World, operation: Operation, now: datetime, underway: Underway 
             yield from _traffic(world, operation, operation.host)
     if operation.kind is Kind.TERMINATE:
         yield from _other_terminates(world, operation, now)
+    yield from rollout_holds(world, operation, now)
+
+
+def rollout_holds(world: World, operation: Operation, now: datetime) -> Iterator[Recovering | WindowClosed]:
+    """What keeps a rollout's own operations: another update domain that recovers, and the window."""
+    rollout = world.rollouts.get(operation.rollout or "")
+    if rollout is None or not operation.targets:
+        return
+    book = world.book_of(rollout.id)
+    for set_name, own in _domains(world, operation).items():
+        for domain, ended in book.other_ends(set_name, own):
+            if now < ended + rollout.work.recovery:
+                yield Recovering(set_name, domain, ended + rollout.work.recovery)
+    window = rollout.work.window_at(now)
+    if window is not None:
+        opens = window.fit(now, timedelta(0))
+        if opens != now:
+            last = rollout.work.force_by
+            yield WindowClosed(last if opens is None or (last is not None and last < opens) else opens)
 
 
 def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[NoticeRuns]:
@@ -162,12 +209,17 @@ def _known(world: World, names: Iterable[str]) -> Iterator[Vm]:
     return (vm for name in names if (vm := world.vms.get(name)) is not None)
 
 
-def _other_domains(world: World, operation: Operation, underway: Underway) -> Iterator[OtherDomainDown]:
+def _domains(world: World, operation: Operation) -> dict[str, set[int]]:
+    """By set, the update domains that the operation takes down."""
     domains: dict[str, set[int]] = {}
     for vm in _known(world, operation.targets):
         if vm.set_name is not None:
             domains.setdefault(vm.set_name, set()).add(vm.update_domain)
-    for set_name, own in domains.items():
+    return domains
+
+
+def _other_domains(world: World, operation: Operation, underway: Underway) -> Iterator[OtherDomainDown]:
+    for set_name, own in _domains(world, operation).items():
         for other in underway.started(world.operations_in_set(set_name), but=operation):
             if not other.cause.takes_vm_down:
                 continue

@@ -44,6 +44,9 @@ FREEZE_SECONDS = 9
 UNKNOWN_SECONDS = -1
 
 
+USUAL_SECONDS: Mapping[Kind, int] = MappingProxyType({Kind.FREEZE: 9, Kind.REBOOT: 60, Kind.REDEPLOY: 120})
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The numbers that the rules go by; operators may set them."""
@@ -55,6 +58,7 @@ class Rules:
     failed_host_kind: Kind = Kind.REDEPLOY
     action_limit: timedelta = timedelta(minutes=30)  # an action with no outcome after this has failed
     least_notice: Mapping[Kind, timedelta] = field(default_factory=lambda: LEAST_NOTICE)
+    usual_seconds: Mapping[Kind, int] = field(default_factory=lambda: USUAL_SECONDS)  # where nobody says
 
 
 def notice_ends(now: datetime, notice: timedelta) -> datetime:

@@ -1,7 +1,7 @@
 """Where a machine may come up.
 
 A host under notice, degraded or failed takes no VM. Hosts that hold another update domain of the same set are
-avoided where another host allows.
+avoided where another host allows, and so are hosts that a rollout is still to come to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def choose_host(world: World, vm: Vm, *, elsewhere: bool, coming: Coming = _NOBO
     `elsewhere` rules out the host it is on. `coming` are VMs that are about to be sent to a host.
     """
     crowded = _crowded(world, vm, coming)
-    best: tuple[bool, int, str] | None = None
+    best: tuple[bool, bool, int, str] | None = None
     for host in world.hosts.values():
         if elsewhere and host.name == vm.host:
             continue
@@ -38,9 +38,10 @@ def choose_host(world: World, vm: Vm, *, elsewhere: bool, coming: Coming = _NOBO
         if not takes_vms(world, host):
             continue
         load = world.load_of(host.name) + len(list(world.heading_to(host.name))) + len(coming.get(host.name, ()))
-        if best is None or (host.name in crowded, load, host.name) < best:
-            best = (host.name in crowded, load, host.name)
-    return best[2] if best else None
+        rank = (host.name in crowded, world.awaits_turn(host.name), load, host.name)
+        if best is None or rank < best:
+            best = rank
+    return best[3] if best else None
 
 
 def _crowded(world: World, vm: Vm, coming: Coming = _NOBODY) -> set[str]:

@@ -15,6 +15,7 @@ from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_
 import msgspec
 
 from forewarn.core.event import Approval
+from forewarn.core.rollout import Work
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -66,6 +67,7 @@ _CODECS: dict[Any, tuple[Encode, Encode]] = {
     tuple[str, ...]: (_json, _names),
     Mapping[str, str]: (_json, msgspec.json.decode),
     tuple[Approval, ...]: (_encode_approvals, _decode_approvals),
+    Work: (_json, lambda text: msgspec.json.decode(text, type=Work)),
 }
 
 

@@ -11,10 +11,17 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, T
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # of the schema, oldest first; each is a file in migrations/versions
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+)  # of the schema, oldest first; each is a file in migrations/versions
 
 metadata = MetaData()
 
@@ -161,6 +168,42 @@ operations = Table(
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
     Column("batch", String, index=True),
+    Column("rollout", String, index=True),
+    _version(),
+)
+
+rollouts = Table(
+    "rollouts",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("work", Text, nullable=False),
+    Column("asked_by", String, nullable=False),
+    _micros("created_at"),
+    Column("state", String, nullable=False, index=True),
+    Column("waves", Integer, nullable=False),
+    Column("hosts", Integer, nullable=False),
+    _micros("ended_at", nullable=True),
+    Column("reason", Text, nullable=False),
+    Column("forgiven", Integer, nullable=False),
+    Column("waived_wave", Integer, nullable=False),
+    _version(),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("rollout", String, primary_key=True),
+    Column("host", String, primary_key=True),
+    Column("wave", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("zone", String),
+    Column("state", String, nullable=False, index=True),
+    Column("operation", String),
+    Column("touched", Text, nullable=False),
+    Column("domains", Text, nullable=False),
+    _micros("announced_at", nullable=True),
+    _micros("ended_at", nullable=True),
+    Column("reason", Text, nullable=False),
     _version(),
 )
 
@@ -271,6 +314,8 @@ TABLE_OF = {
     CloudService: cloud_services,
     Scope: scopes,
     Vm: vms,
+    Rollout: rollouts,
+    Turn: turns,
     Operation: operations,
     Event: events,
     Attempt: attempts,

@@ -49,7 +49,7 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         return Refusal(
             Code.NOT_ALLOWED, f"{name} has failed; it cannot be maintained.", f"forewarn host recover {name}"
         )
-    if refusal := _too_short(asked.kind, asked.notice, rules):
+    if refusal := too_short(asked.kind, asked.notice, rules):
         return refusal
     if asked.by_live_migration and (refusal := _cannot_migrate(draft, host, asked)):
         return refusal
@@ -86,7 +86,8 @@ def _cannot_migrate(draft: Draft, host: Host, asked: Maintenance) -> Refusal | N
     return None
 
 
-def _too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:
+def too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:
+    """No, if it is less notice than the kind needs."""
     least = rules.least_notice[kind]
     if notice is None or notice >= least:
         return None
@@ -104,7 +105,7 @@ def degrade(draft: Draft, name: str, notice: timedelta | None, operation: str, r
         return host
     if host.condition is not Condition.UP:
         return Refusal(Code.NOT_ALLOWED, f"{name} is {host.condition} already.", f"forewarn host recover {name}")
-    if refusal := _too_short(Kind.REDEPLOY, notice, rules):
+    if refusal := too_short(Kind.REDEPLOY, notice, rules):
         return refusal
     if notice is not None and notice > DEGRADED_NOTICE:
         return Refusal(

@@ -1,0 +1,86 @@
+"""How far a rollout is, kept at hand: an index over its turns, brought up to date turn by turn."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime
+
+from forewarn.core.rollout import Turn, TurnState
+
+
+class RolloutBook:
+    """The turns of one rollout, found by what is asked of them."""
+
+    def __init__(self) -> None:
+        self.turns: dict[str, Turn] = {}  # by host, in the order in which they come
+        self.counts: Counter[TurnState] = Counter()
+        self.open: dict[str, None] = {}
+        self.failed: dict[str, None] = {}
+        self.last_end: datetime | None = None  # of work that somebody felt
+        self._coming: dict[int, dict[str, None]] = {}  # by wave, the hosts that are not done
+        self._touched: dict[int, dict[str, None]] = {}  # by wave, the VMs that were worked on
+        self._ends: dict[str, dict[int, datetime]] = {}  # by set and update domain
+
+    def take(self, turn: Turn) -> None:
+        """Put a turn in place of its former version."""
+        before = self.turns.get(turn.host)
+        if before is not None:
+            self.counts[before.state] -= 1
+        self.turns[turn.host] = turn
+        self.counts[turn.state] += 1
+        _keep(self.open, turn.host, is_in=turn.state is TurnState.OPEN)
+        _keep(self.failed, turn.host, is_in=turn.state is TurnState.FAILED)
+        coming = self._coming.setdefault(turn.wave, {})
+        _keep(coming, turn.host, is_in=not turn.state.has_ended)
+        if not coming:
+            del self._coming[turn.wave]
+        if turn.ended_at is not None and turn.touched:
+            self._note_end(turn, turn.ended_at)
+
+    def _note_end(self, turn: Turn, at: datetime) -> None:
+        self.last_end = at if self.last_end is None else max(self.last_end, at)
+        self._touched.setdefault(turn.wave, {}).update(dict.fromkeys(turn.touched))
+        for name in turn.domains:
+            set_name, _, number = name.rpartition("#")
+            ends = self._ends.setdefault(set_name, {})
+            ends[int(number)] = max(at, ends.get(int(number), at))
+
+    @property
+    def wave(self) -> int | None:
+        """The wave that is at work or comes next; None: every host has had its turn."""
+        return min(self._coming, default=None)
+
+    @property
+    def done(self) -> int:
+        """How many hosts have had their turn."""
+        return sum(count for state, count in self.counts.items() if state.has_ended)
+
+    def coming(self, wave: int) -> Iterator[Turn]:
+        """The turns of a wave that are not done, in their order."""
+        return (self.turns[host] for host in self._coming.get(wave, {}))
+
+    def has_entered(self, wave: int) -> bool:
+        """Whether the wave is past its gate: somebody in it was announced, or is done."""
+        coming = self._coming.get(wave, {})
+        if any(self.turns[host].state is TurnState.OPEN for host in self.open if host in coming):
+            return True
+        return wave in self._touched
+
+    def last_touched(self, wave: int) -> list[str]:
+        """The VMs that the last wave before this one worked on."""
+        before = [each for each in self._touched if each < wave]
+        return list(self._touched[max(before)]) if before else []
+
+    def other_ends(self, set_name: str, own: set[int]) -> Iterator[tuple[int, datetime]]:
+        """When work last ended in the other update domains of a set."""
+        for domain, at in self._ends.get(set_name, {}).items():
+            if own != {domain}:
+                yield domain, at
+
+
+def _keep(names: dict[str, None], name: str, *, is_in: bool) -> None:
+    if is_in:
+        names[name] = None
+    else:
+        names.pop(name, None)

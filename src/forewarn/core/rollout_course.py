@@ -1,0 +1,301 @@
+"""What a rollout does next, and what it waits for: one look answers both.
+
+`look` is a function of what is and of what time it is. The plane writes what it says into a draft (`move_on`),
+operators read what it waits for: the same words for both, because they are the same look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from forewarn.core.draft import Draft
+from forewarn.core.holds import clock_time, holds
+from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.phase import Phase
+from forewarn.core.requests.hosts import Maintenance, maintain
+from forewarn.core.rollout import Rollout, RolloutState, Turn, TurnState
+from forewarn.core.rollout_book import RolloutBook
+from forewarn.core.rollout_plan import domains_on, first_start
+from forewarn.core.steps import cancel
+from forewarn.core.terms import Condition, VmState
+from forewarn.core.world import World
+
+HEALTH_EVERY = timedelta(seconds=5)  # how often an unhealthy wave is looked at again
+_MOST_NAMED = 3
+
+# What the check of a set has said since an instant: None if all is well or there is none, else why not.
+Verdict = Callable[[str, datetime], str | None]
+
+
+def no_checks(_set_name: str, _since: datetime) -> str | None:
+    """Nobody has a check of its own: the driver's word is all there is."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Something that a rollout waits for, and until when if that is known."""
+
+    words: str
+    until: datetime | None = None
+
+
+@dataclass(slots=True)
+class Outlook:
+    """What a look at a rollout finds."""
+
+    pause_because: str = ""
+    is_over: bool = False
+    announce: list[tuple[Turn, datetime]] = field(default_factory=list)  # and when it may start
+    skip: list[tuple[Turn, str]] = field(default_factory=list)
+    withdraw: list[tuple[Turn, str]] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+
+    @property
+    def look_again(self) -> datetime | None:
+        """When time alone may change what a look finds."""
+        return min((wait.until for wait in self.waits if wait.until is not None), default=None)
+
+
+def look(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_checks) -> Outlook:
+    """What is to be done about a rollout now, and what it waits for."""
+    found = Outlook()
+    if rollout.state is not RolloutState.RUNNING:
+        return found
+    book = world.book_of(rollout.id)
+    new_failures = list(book.failed)[rollout.forgiven :]
+    if len(new_failures) > rollout.work.max_failures:
+        found.pause_because = _too_many_failed(rollout, book, new_failures)
+        return found
+    wave = book.wave
+    if wave is None:
+        found.is_over = True
+        return found
+    _look_at_gate(world, rollout, wave, now, verdict, found)
+    if not found.waits and not found.pause_because:
+        _look_at_turns(world, rollout, wave, now, found)
+    return found
+
+
+def _too_many_failed(rollout: Rollout, book: RolloutBook, failed: list[str]) -> str:
+    named = "; ".join(f"{host}: {book.turns[host].reason}" for host in failed[:_MOST_NAMED])
+    more = f"; and {len(failed) - _MOST_NAMED} more" if len(failed) > _MOST_NAMED else ""
+    count = "1 host failed" if len(failed) == 1 else f"{len(failed)} hosts failed"
+    return f"{count}, and {rollout.work.max_failures} may ({named}{more})"
+
+
+# The gate before a wave: the one before it has to be well.
+
+
+def _look_at_gate(
+    world: World, rollout: Rollout, wave: int, now: datetime, verdict: Verdict, found: Outlook
+) -> None:
+    book, work = world.book_of(rollout.id), rollout.work
+    if book.has_entered(wave) or book.last_end is None or rollout.waived_wave == wave:
+        return
+    soaked = book.last_end + work.soak
+    if now < soaked:
+        found.waits.append(Wait(f"the soak of the last wave to end at {clock_time(soaked, now)}", soaked))
+        return
+    touched = book.last_touched(wave)
+    ill = dict(_unhealthy(world, touched, book.last_end, verdict))
+    if not ill:
+        return
+    limit = soaked + work.health_wait
+    why = _named_reasons(ill)
+    if now < limit:
+        words = f"the last wave to be healthy, until {clock_time(limit, now)}: {why}"
+        found.waits.append(Wait(words, min(limit, now + HEALTH_EVERY)))
+    elif len(ill) * 100 > work.max_unhealthy_percent * len(touched):
+        found.pause_because = (
+            f"{len(ill)} of {len(touched)} VMs of the last wave are unhealthy, "
+            f"and {work.max_unhealthy_percent} % may be ({why})"
+        )
+
+
+def _unhealthy(world: World, touched: list[str], since: datetime, verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """The VMs that are not well, and why: by the driver's word, then by the check of their set."""
+    verdicts: dict[str, str | None] = {}
+    for name in touched:
+        vm = world.vms.get(name)
+        if vm is None:
+            continue
+        if vm.state is VmState.DOWN:
+            yield name, f"{name} is down"
+            continue
+        if vm.set_name is None:
+            continue
+        if vm.set_name not in verdicts:
+            verdicts[vm.set_name] = verdict(vm.set_name, since)
+        if why := verdicts[vm.set_name]:
+            yield name, why
+
+
+def _named_reasons(ill: dict[str, str]) -> str:
+    reasons = list(dict.fromkeys(ill.values()))
+    more = f"; and {len(reasons) - _MOST_NAMED} more" if len(reasons) > _MOST_NAMED else ""
+    return "; ".join(reasons[:_MOST_NAMED]) + more
+
+
+# The turns of a wave, in their order: who comes behind a host that has to wait, waits too.
+
+
+def _look_at_turns(world: World, rollout: Rollout, wave: int, now: datetime, found: Outlook) -> None:
+    book = world.book_of(rollout.id)
+    needed = rollout.work.expected
+    _look_at_open(world, rollout, now, needed, found)
+    if found.withdraw:
+        return
+    free = rollout.work.width - len(book.open)
+    for turn in book.coming(wave):
+        if turn.state is not TurnState.WAITING:
+            continue
+        if why := _cannot_come(world, turn):
+            found.skip.append((turn, why))
+            continue
+        if free <= 0:
+            return
+        wait = _not_yet(world, rollout, turn, now, needed)
+        if isinstance(wait, Wait):
+            found.waits.append(wait)
+            return
+        found.announce.append((turn, wait))
+        free -= 1
+
+
+def _look_at_open(world: World, rollout: Rollout, now: datetime, needed: timedelta, found: Outlook) -> None:
+    """What is announced and can not start any more before the window closes is announced anew."""
+    window = rollout.work.window_at(now)
+    for host in world.book_of(rollout.id).open:
+        turn = world.book_of(rollout.id).turns[host]
+        operation = world.operations.get(turn.operation or "")
+        if operation is None or operation.phase is not Phase.SCHEDULED:
+            continue
+        has_lapsed = all(event.lapses_at < now for event in world.events_of(operation.id))
+        if window is not None and has_lapsed and not window.is_open(now, needed):
+            found.withdraw.append((turn, "the window closed before it could start"))
+
+
+def _cannot_come(world: World, turn: Turn) -> str:
+    host = world.hosts.get(turn.host)
+    if host is None:
+        return f"{turn.host} is gone"
+    return f"{turn.host} has failed" if host.condition is Condition.FAILED else ""
+
+
+def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, needed: timedelta) -> Wait | datetime:
+    """When the host's work may start, if it is to be announced now; else what its announcement waits for."""
+    for operation in world.operations_on_host(turn.host):
+        if operation.rollout is not None:
+            return Wait(f"{turn.host}, which another rollout is at work on ({operation.rollout[:8]})")
+    if not any(vm.is_on_host for vm in world.vms_on(turn.host)):
+        return now
+    work = rollout.work
+    earliest, why = _recovered(world, rollout, turn.host, now)
+    start = first_start(work, earliest, needed)
+    if start is None:
+        return Wait(f"a window that is open for {needed.total_seconds():.0f} s")
+    if start > earliest:
+        why = f"the window, which opens {start:%a} {clock_time(start, now)}"
+    announce_at = start - work.notice
+    if announce_at > now:
+        return Wait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
+    return start
+
+
+def _recovered(world: World, rollout: Rollout, host: str, now: datetime) -> tuple[datetime, str]:
+    """When the host may start at the earliest, by its notice and by what other update domains need; and why."""
+    earliest, why = notice_ends(now, rollout.work.notice), ""
+    for name, own in domains_on(world, host).items():
+        for domain, ended in world.book_of(rollout.id).other_ends(name, own):
+            recovered = notice_ends(ended + rollout.work.recovery, timedelta(0))
+            if recovered > earliest:
+                earliest = recovered
+                why = f"update domain {domain} of {name} to recover until {clock_time(earliest, now)}"
+    return earliest, why
+
+
+def waiting_for(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_checks) -> list[str]:
+    """What a rollout waits for, in words with names and times."""
+    if rollout.state is RolloutState.PAUSED:
+        return [f"somebody to resume it: {rollout.reason}"]
+    if not rollout.state.is_open:
+        return []
+    words = [wait.words for wait in look(world, rollout, now, verdict).waits]
+    for host in world.book_of(rollout.id).open:
+        operation = world.operations.get(world.book_of(rollout.id).turns[host].operation or "")
+        if operation is None:
+            continue
+        if operation.phase is Phase.SCHEDULED:
+            words += [f"{host}: {hold.in_words(now)}" for hold in holds(world, operation, now)]
+        else:
+            words.append(f"{host}: the {operation.action} of its VMs to end")
+    return list(dict.fromkeys(words))
+
+
+# Writing.
+
+
+def move_on(draft: Draft, rollout: Rollout, found: Outlook, rules: Rules, new_id: Callable[[], str]) -> None:
+    """Write into the draft what a look has found."""
+    if found.pause_because:
+        stop_for_now(draft, rollout, found.pause_because)
+    elif found.is_over:
+        _end(draft, rollout)
+    for turn, why in found.skip:
+        draft.put(replace(turn, state=TurnState.SKIPPED, ended_at=draft.now, reason=why))
+        draft.note("skip", subject=turn.host, detail=f"{rollout.title}: {why}")
+    for turn, why in found.withdraw:
+        _call_off(draft, turn, why)
+    for turn, start in found.announce:
+        _announce(draft, rollout, turn, start, rules, new_id())
+
+
+def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules: Rules, operation: str) -> None:
+    work = rollout.work
+    asked = Maintenance(
+        kind=work.kind,
+        by_live_migration=work.by_live_migration,
+        duration_seconds=work.duration_seconds,
+        notice=max(start - draft.now, work.notice),
+        description=work.description or None,
+    )
+    if refusal := maintain(draft, turn.host, asked, operation, rules):
+        why = refusal.message
+        draft.put(replace(turn, state=TurnState.FAILED, ended_at=draft.now, reason=why))
+        draft.note("fail", subject=turn.host, detail=f"{rollout.title}: {why}")
+        return
+    draft.put(replace(draft.operation(operation), rollout=rollout.id))
+    draft.put(replace(turn, state=TurnState.OPEN, operation=operation, announced_at=draft.now))
+
+
+def _end(draft: Draft, rollout: Rollout) -> None:
+    failed = draft.world.book_of(rollout.id).failed
+    state = RolloutState.FAILED if failed else RolloutState.COMPLETED
+    reason = f"failed on {', '.join(failed)}" if failed else ""
+    draft.put(replace(rollout, state=state, ended_at=draft.now, reason=reason))
+    draft.note("end rollout", subject=rollout.id, detail=f"{state}: {reason}" if reason else str(state))
+
+
+def stop_for_now(draft: Draft, rollout: Rollout, reason: str) -> None:
+    """Pause: what is only announced is called off, so that nobody sits drained; what has started goes on."""
+    draft.put(replace(rollout, state=RolloutState.PAUSED, reason=reason))
+    draft.note("pause rollout", subject=rollout.id, detail=reason)
+    call_off_all(draft, rollout, f"the rollout is paused: {reason}")
+
+
+def call_off_all(draft: Draft, rollout: Rollout, reason: str) -> None:
+    """Take back every announcement of the rollout that has not led to anything."""
+    book = draft.world.book_of(rollout.id)
+    for host in book.open:
+        _call_off(draft, book.turns[host], reason)
+
+
+def _call_off(draft: Draft, turn: Turn, reason: str) -> None:
+    operation = draft.operation(turn.operation) if turn.operation else None
+    if operation is None or operation.phase is not Phase.SCHEDULED:
+        return
+    draft.put(replace(turn, state=TurnState.WAITING, operation=None, announced_at=None))
+    cancel(draft, operation, reason)

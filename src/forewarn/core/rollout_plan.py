@@ -1,0 +1,234 @@
+"""The order of a rollout, and what it means in hours: which host is announced when, and done when at the latest.
+
+Hosts go by zone, then by update domain, then by name. A wave is what may be worked on at the same time: in none
+is there more than one update domain of a set, but where one host holds several of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from heapq import heapreplace
+
+from forewarn.core.fleet import Host
+from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.refusal import Code, Refusal
+from forewarn.core.rollout import Work
+from forewarn.core.terms import Condition, Kind
+from forewarn.core.world import World
+
+Domains = Mapping[str, frozenset[int]]  # by set, the update domains that a host holds
+
+_NUMBERS = re.compile(r"(\d+)")
+_MOMENT = timedelta(seconds=1)  # how late the end of an action may be noticed
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which hosts: those that fit every condition that is given."""
+
+    hosts: tuple[str, ...] = ()
+    zones: tuple[str, ...] = ()
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """One host on the way, with the VMs that feel it."""
+
+    host: Host
+    wave: int
+    vms: tuple[str, ...]
+    domains: Domains
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When a host is announced and done with, if everything goes as slowly as it may, and if it goes as usual."""
+
+    stop: Stop
+    announce_at: datetime
+    latest_start: datetime
+    latest_end: datetime
+    usual_end: datetime
+
+
+def select_hosts(world: World, selection: Selection) -> list[Host] | Refusal:
+    """The hosts that are meant."""
+    unknown = [name for name in selection.hosts if name not in world.hosts]
+    if unknown:
+        return Refusal(Code.NOT_FOUND, f"There is no host {', '.join(unknown)}.", "forewarn host list")
+    named = [world.hosts[name] for name in dict.fromkeys(selection.hosts)] or list(world.hosts.values())
+    zones = set(selection.zones)
+    found = [
+        host
+        for host in named
+        if (not zones or host.zone in zones)
+        and all(host.tags.get(key) == value for key, value in selection.tags.items())
+    ]
+    well = [host for host in found if host.condition is not Condition.FAILED]
+    if not well:
+        why = "every host that it names has failed" if found else "no host fits all of its conditions"
+        return Refusal(Code.BAD_REQUEST, f"The rollout names no host: {why}.", "forewarn host list")
+    return well
+
+
+def lay_out(world: World, hosts: Iterable[Host]) -> list[Stop]:
+    """The hosts in the order of their turns, each with its wave."""
+    stops = [_stop(world, host) for host in hosts]
+    stops.sort(key=_order)
+    waves: list[dict[str, frozenset[int]]] = []  # of all zones: the update domains of each set in a wave
+    first_of_zone = 0
+    zone: object = stops[0].host.zone if stops else None
+    laid: list[Stop] = []
+    for stop in stops:
+        if stop.host.zone != zone:
+            zone, first_of_zone = stop.host.zone, len(waves)
+        wave = next((n for n in range(first_of_zone, len(waves)) if _fits(stop.domains, waves[n])), len(waves))
+        if wave == len(waves):
+            waves.append({})
+        waves[wave].update(stop.domains)
+        laid.append(Stop(stop.host, wave, stop.vms, stop.domains))
+    laid.sort(key=lambda stop: stop.wave)  # it keeps the order within a wave
+    return laid
+
+
+def _stop(world: World, host: Host) -> Stop:
+    vms = tuple(vm.name for vm in world.vms_on(host.name) if vm.is_on_host)
+    held = {name: frozenset(there) for name, there in domains_on(world, host.name).items()}
+    return Stop(host, 0, vms, held)
+
+
+def domains_on(world: World, host: str) -> dict[str, set[int]]:
+    """By set, the update domains that work on a host takes down."""
+    domains: dict[str, set[int]] = {}
+    for vm in world.vms_on(host):
+        if vm.is_on_host and vm.set_name is not None:
+            domains.setdefault(vm.set_name, set()).add(vm.update_domain)
+    return domains
+
+
+def _order(stop: Stop) -> tuple[object, ...]:
+    domain = min((number for there in stop.domains.values() for number in there), default=0)
+    return stop.host.zone or "", domain, natural(stop.host.name)
+
+
+def natural(name: str) -> tuple[object, ...]:
+    """For sorting as people do: host-2 before host-10."""
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _NUMBERS.split(name))
+
+
+def _fits(domains: Domains, wave: Domains) -> bool:
+    """Whether the host may be worked on beside those that are in the wave."""
+    return all(name not in wave or (len(there) == 1 and wave[name] == there) for name, there in domains.items())
+
+
+def usual_length(kind: Kind, seconds: int, rules: Rules) -> timedelta:
+    """How long work on a host takes as a rule, the lead included."""
+    seconds = seconds if seconds >= 0 else rules.usual_seconds[kind]
+    return rules.lead + timedelta(seconds=seconds)
+
+
+def first_start(work: Work, at: datetime, needed: timedelta) -> datetime | None:
+    """The first instant from `at` on at which the window lets work start; None: never."""
+    window = work.window_at(at)
+    if window is None:
+        return at
+    fitting = window.fit(at, needed)
+    if work.force_by is not None and (fitting is None or fitting > work.force_by):
+        return max(at, notice_ends(work.force_by, timedelta(0)))
+    return fitting
+
+
+def forecast(stops: Sequence[Stop], work: Work, now: datetime, rules: Rules) -> list[Forecast] | Refusal:
+    """What will be when, if nobody else's work stands in the way; or that the window never fits."""
+    usual = work.expected
+    at_most = rules.lead + rules.action_limit + _MOMENT
+    rows: list[Forecast] = []
+    for slow, quick in zip(
+        _Walk(work, now, usual, at_most, work.soak + work.health_wait).over(stops),
+        _Walk(work, now, usual, usual, work.soak).over(stops),
+        strict=True,
+    ):
+        if slow is None or quick is None:
+            return never_fits(work, usual)
+        announce_at, start, end = slow
+        rows.append(Forecast(stops[len(rows)], min(announce_at, quick[0]), start, end, quick[2]))
+    return rows
+
+
+def never_fits(work: Work, needed: timedelta) -> Refusal:
+    """The window is never open for as long as the work takes."""
+    window = work.window.in_words() if work.window else "none"
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"The window never fits: a {work.kind} takes about {needed.total_seconds():.0f} s, "
+        f"and within a year the window ({window}) is never open for that long.",
+        "Ask for a longer window, for more days, or for fewer blackout dates.",
+    )
+
+
+Times = tuple[datetime, datetime, datetime]  # announced, started, ended
+
+
+class _Walk:
+    """Goes over the hosts as the rollout will, with actions that take a given time."""
+
+    def __init__(self, work: Work, now: datetime, needed: timedelta, length: timedelta, pause: timedelta) -> None:
+        self._work = work
+        self._needed = needed  # what the window has to have room for
+        self._length = length
+        self._pause = pause  # between waves
+        self._ends: dict[str, dict[int, datetime]] = {}  # by set and update domain
+        self._wave_from = now
+        self._last_end = now
+        self._announced = now  # hosts are announced in their order
+
+    def over(self, stops: Sequence[Stop]) -> Iterator[Times | None]:
+        """When each of them is announced, started and done; None: never."""
+        wave, slots = -1, [self._wave_from]
+        for stop in stops:
+            if stop.wave != wave:
+                wave = stop.wave
+                slots = self._next_wave()
+            times = self._visit(stop, slots[0])
+            yield times
+            if times is None:
+                return
+            heapreplace(slots, times[2])
+            self._note(stop, times[2])
+
+    def _next_wave(self) -> list[datetime]:
+        if self._last_end > self._wave_from:
+            self._wave_from = self._last_end + self._pause
+        self._last_end = self._wave_from
+        return [self._wave_from] * self._work.width
+
+    def _visit(self, stop: Stop, free: datetime) -> Times | None:
+        self._announced = max(self._announced, free)
+        if not stop.vms:
+            return self._announced, self._announced, self._announced
+        begin = max(notice_ends(self._announced, self._work.notice), self._recovered(stop.domains))
+        start = first_start(self._work, begin, self._needed)
+        if start is None:
+            return None
+        self._announced = max(self._announced, start - self._work.notice)
+        return self._announced, start, start + self._length
+
+    def _recovered(self, domains: Domains) -> datetime:
+        ends = [
+            end
+            for name, own in domains.items()
+            for domain, end in self._ends.get(name, {}).items()
+            if own != {domain}
+        ]
+        return max(ends) + self._work.recovery if ends else self._announced
+
+    def _note(self, stop: Stop, end: datetime) -> None:
+        if stop.vms:
+            self._last_end = max(self._last_end, end)
+        for name, there in stop.domains.items():
+            for domain in there:
+                self._ends.setdefault(name, {})[domain] = max(end, self._ends.get(name, {}).get(domain, end))

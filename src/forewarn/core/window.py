@@ -1,0 +1,85 @@
+"""When planned work may be at work on machines: days, hours, a time zone, and dates on which it never is.
+
+A window opens on each of its days at `opens` and stays open for `length`, past midnight if that is how long it
+is. Days and hours are those of its time zone, so that a change to summer time moves nothing for its readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+LONGEST = timedelta(days=7)
+_DAY = timedelta(days=1)
+_FARTHEST_DAYS = 400  # how far ahead an opening is looked for
+
+Span = tuple[datetime, datetime]
+
+
+@lru_cache(maxsize=64)
+def _zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The hours in which machines may be touched."""
+
+    opens: time
+    length: timedelta
+    days: tuple[str, ...] = DAYS
+    timezone: str = "UTC"
+    blackout: tuple[date, ...] = ()
+
+    def fit(self, at: datetime, needed: timedelta) -> datetime | None:
+        """The first instant from `at` on at which it is open for as long as needed; None: never."""
+        begin = end = None
+        for opening, closing in self._spans(at):
+            if closing <= at:
+                continue
+            if begin is None or end is None or opening > end:  # not one with the span before
+                begin, end = max(opening, at), closing
+            end = max(end, closing)
+            if begin + needed <= end:
+                return begin
+        return None
+
+    def is_open(self, at: datetime, needed: timedelta) -> bool:
+        """Whether it is open now, for as long as needed."""
+        return self.fit(at, needed) == at
+
+    def _spans(self, at: datetime) -> Iterator[Span]:
+        """When it is open, from about then on, in order."""
+        zone = _zone(self.timezone)
+        before = self.length // _DAY + 2
+        first = at.astimezone(zone).date() - before * _DAY
+        for count in range(_FARTHEST_DAYS + before):
+            day = first + count * _DAY
+            if DAYS[day.weekday()] in self.days:
+                opening = datetime.combine(day, self.opens, zone).astimezone(UTC)
+                yield from self._without_blackout((opening, opening + self.length), zone)
+
+    def _without_blackout(self, span: Span, zone: ZoneInfo) -> Iterator[Span]:
+        opening, closing = span
+        for day in sorted(self.blackout):
+            dark = datetime.combine(day, time(), zone).astimezone(UTC)
+            light = datetime.combine(day + _DAY, time(), zone).astimezone(UTC)
+            if light <= opening or closing <= dark:
+                continue
+            if opening < dark:
+                yield opening, dark
+            opening = light
+        if opening < closing:
+            yield opening, closing
+
+    def in_words(self) -> str:
+        """The window for a reader: `Sat, Sun from 22:00 for 4 h (Europe/Berlin)`."""
+        days = "every day" if set(self.days) == set(DAYS) else ", ".join(self.days)
+        hours, minutes = divmod(self.length // timedelta(minutes=1), 60)
+        length = f"{hours} h {minutes} min" if hours and minutes else f"{hours} h" if hours else f"{minutes} min"
+        but = f", but not on {', '.join(map(str, self.blackout))}" if self.blackout else ""
+        return f"{days} from {self.opens:%H:%M} for {length} ({self.timezone}){but}"
