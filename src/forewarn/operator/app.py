@@ -25,6 +25,7 @@ from forewarn.operator import (
     metrics,
     oauth,
     requests,
+    rollouts,
     stream,
 )
 from forewarn.operator.arm import groups, operations, scale_sets, vms
@@ -56,6 +57,7 @@ async def show_openapi(_call: Call, _: Nothing) -> dict[str, Any]:
 ENDPOINTS: list[Endpoint] = [
     *fleet.ENDPOINTS,
     *requests.ENDPOINTS,
+    *rollouts.ENDPOINTS,
     *events.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,

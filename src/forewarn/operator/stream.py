@@ -16,11 +16,14 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
 from forewarn.core.operation import Operation
 from forewarn.core.placement import takes_vms
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Changes, Entity
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office
 from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.rollouts import view_of
 from forewarn.wire.rest import event_view, host_view, operation_view, scope_view, set_view, vm_view
+from forewarn.wire.rollouts import turn_view
 
 MOST_LISTENERS = 100
 MOST_WAITING = 10_000  # messages that a listener has not taken yet
@@ -125,6 +128,10 @@ class Stream:
             case Operation():
                 events = self._events_of.get(entity.id, ())
                 yield f"operation.{entity.phase.lower()}", operation_view(world, entity, events, now)
+            case Rollout():
+                yield f"rollout.{entity.state.lower()}", view_of(self._plane, entity)
+            case Turn():
+                yield f"turn.{entity.state.lower()}", turn_view(entity)
             case Scope():
                 last_poll = self._plane.polls.last(entity.id)
                 yield _changed("scope", is_gone=entity.is_gone), scope_view(world, entity, last_poll)

@@ -141,6 +141,7 @@ class OperationView(msgspec.Struct):
     source: Source
     targets: list[str]
     host: str | None
+    rollout: str | None
     asked_by: str
     created_at: Instant
     started_at: Instant | None
@@ -313,6 +314,7 @@ def operation_view(world: World, operation: Operation, events: Iterable[str], no
         source=operation.source,
         targets=list(operation.targets),
         host=operation.host,
+        rollout=operation.rollout,
         asked_by=operation.asked_by,
         created_at=operation.created_at,
         started_at=operation.started_at,

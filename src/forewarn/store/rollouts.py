@@ -1,0 +1,45 @@
+"""Rollouts that are kept, open and ended: what the world no longer holds is found here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from forewarn.core.rollout import Rollout, RolloutState, Turn, TurnState
+from forewarn.store.codec import Codec
+from forewarn.store.tables import rollouts, turns
+
+_ROLLOUTS = Codec(Rollout)
+_TURNS = Codec(Turn)
+
+
+def find_rollouts(connection: sa.Connection, beginning: str, limit: int = 3) -> list[Rollout]:
+    """The rollouts whose id begins so; a few are enough to tell that it is ambiguous."""
+    begins_so = rollouts.c.id.startswith(beginning.lower(), autoescape=True)
+    query = sa.select(rollouts).where(begins_so).order_by(rollouts.c.id).limit(limit)
+    return [_ROLLOUTS.decode(row) for row in connection.execute(query)]
+
+
+def list_rollouts(
+    connection: sa.Connection, *, states: Sequence[RolloutState], after: str | None, limit: int
+) -> list[Rollout]:
+    """Rollouts, newest first."""
+    query = sa.select(rollouts).where(rollouts.c.state.in_(states))
+    if after is not None:
+        last = sa.select(rollouts.c.created_at).where(rollouts.c.id == after).scalar_subquery()
+        query = query.where(sa.tuple_(rollouts.c.created_at, rollouts.c.id) < sa.tuple_(last, sa.literal(after)))
+    query = query.order_by(rollouts.c.created_at.desc(), rollouts.c.id.desc()).limit(limit)
+    return [_ROLLOUTS.decode(row) for row in connection.execute(query)]
+
+
+def list_turns(connection: sa.Connection, rollout: str, *, after: int, limit: int) -> list[Turn]:
+    """The turns of a rollout in their order, from the one after that position on."""
+    query = sa.select(turns).where(turns.c.rollout == rollout, turns.c.position > after)
+    return [_TURNS.decode(row) for row in connection.execute(query.order_by(turns.c.position).limit(limit))]
+
+
+def count_turns(connection: sa.Connection, rollout: str) -> dict[TurnState, int]:
+    """How many turns of a rollout are in each state."""
+    query = sa.select(turns.c.state, sa.func.count()).where(turns.c.rollout == rollout).group_by(turns.c.state)
+    return {TurnState(state): count for state, count in connection.execute(query)}
