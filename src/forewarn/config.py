@@ -6,6 +6,7 @@ One table says it all: the command line, the environment, the file and the refer
 from __future__ import annotations
 
 import difflib
+import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -136,6 +137,22 @@ def _simulated_seconds(value: object) -> dict[Action, float]:
     return {Action(name): _number(0)(seconds) for name, seconds in pairs}
 
 
+def _commands(value: object) -> dict[str, tuple[str, ...]]:
+    """`name=command and arguments`, the same as a list, or a table."""
+    if isinstance(value, Mapping):
+        pairs = list(value.items())
+    else:
+        texts = [value] if isinstance(value, str) else value
+        pairs = [(name.strip(), rest) for name, _, rest in (_text(each).partition("=") for each in texts)]  # type: ignore[attr-defined] # a repeated flag, or a list
+    commands = {
+        name: tuple(_texts(rest) if isinstance(rest, list) else shlex.split(_text(rest))) for name, rest in pairs
+    }
+    for name, command in commands.items():
+        if not command:
+            raise ValueError(f"{name!r} has no command; write it like {name or 'web'}=/usr/local/bin/check-web")
+    return commands
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One thing that may be set."""
@@ -255,6 +272,13 @@ SETTINGS = (
         "An action on a machine with no outcome after this has failed (default 1800).",
     ),
     Setting(
+        "health_command",
+        _commands,
+        "NAME=COMMAND",
+        "A command that sets may name as their health_check; it has to end with 0. May repeat.",
+        repeats=True,
+    ),
+    Setting(
         "machines",
         _path,
         "FILE",
@@ -301,6 +325,7 @@ class Settings:
     reset_incarnation: bool = False
     failed_host_kind: Kind = Kind.REDEPLOY
     action_limit: float = 1800.0
+    health_command: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     machines: Path | None = None
     simulated_seconds: Mapping[Action, float] = field(default_factory=dict)
     location: str = "local"

@@ -12,6 +12,7 @@ import structlog
 from forewarn.board.board import Board
 from forewarn.clock import Clock, SystemClock, VirtualClock
 from forewarn.config import Address, Settings, show_address
+from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
@@ -94,6 +95,10 @@ class Service:
         """Where operators are heard."""
         return f"{'http' if self._tls is None else 'https'}://{show_address(self.operator)}"
 
+    def _health_check_of(self, set_name: str) -> str | None:
+        found = self.plane.world.sets.get(set_name)
+        return None if found is None else found.health_check
+
     def _assemble(self) -> None:
         settings = self.settings
         with self.store.transaction() as transaction:
@@ -109,8 +114,16 @@ class Service:
         self.machines = Machines.open(_machines_file(settings))
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
+        health = HealthChecks(
+            self._health_check_of, self.clock.now, settings.health_command, waits=settings.is_virtual
+        )
         self.plane = ControlPlane(
-            store=self.store, driver=self.driver, board=self.board, clock=self.clock, rules=rules
+            store=self.store,
+            driver=self.driver,
+            board=self.board,
+            clock=self.clock,
+            rules=rules,
+            verdict=health.verdict,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None

@@ -53,6 +53,7 @@ class AvailabilitySet:
     spread: bool = True
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     tags: Mapping[str, str] = field(default_factory=dict)
+    health_check: str | None = None  # an address, or the name of a command that the service knows
     kept: str = ""
     is_gone: bool = False
     version: int = 0
@@ -75,6 +76,7 @@ class ScaleSet:
     tags: Mapping[str, str] = field(default_factory=dict)
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     announces_reimage: bool = False
+    health_check: str | None = None  # an address, or the name of a command that the service knows
     is_leaving: bool = False  # it goes with the last of its instances
     kept: str = ""
     is_gone: bool = False
@@ -92,6 +94,7 @@ class CloudService:
 
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
+    health_check: str | None = None  # an address, or the name of a command that the service knows
     is_gone: bool = False
     version: int = 0
 

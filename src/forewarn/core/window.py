@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
-from zoneinfo import ZoneInfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 LONGEST = timedelta(days=7)
@@ -20,11 +18,6 @@ _FARTHEST_DAYS = 400  # how far ahead an opening is looked for
 Span = tuple[datetime, datetime]
 
 
-@lru_cache(maxsize=64)
-def _zone(name: str) -> ZoneInfo:
-    return ZoneInfo(name)
-
-
 @dataclass(frozen=True, slots=True)
 class Window:
     """The hours in which machines may be touched."""
@@ -32,7 +25,7 @@ class Window:
     opens: time
     length: timedelta
     days: tuple[str, ...] = DAYS
-    timezone: str = "UTC"
+    timezone: tzinfo = UTC
     blackout: tuple[date, ...] = ()
 
     def fit(self, at: datetime, needed: timedelta) -> datetime | None:
@@ -54,17 +47,18 @@ class Window:
 
     def _spans(self, at: datetime) -> Iterator[Span]:
         """When it is open, from about then on, in order."""
-        zone = _zone(self.timezone)
+        zone = self.timezone
         before = self.length // _DAY + 2
         first = at.astimezone(zone).date() - before * _DAY
         for count in range(_FARTHEST_DAYS + before):
             day = first + count * _DAY
             if DAYS[day.weekday()] in self.days:
                 opening = datetime.combine(day, self.opens, zone).astimezone(UTC)
-                yield from self._without_blackout((opening, opening + self.length), zone)
+                yield from self._without_blackout((opening, opening + self.length))
 
-    def _without_blackout(self, span: Span, zone: ZoneInfo) -> Iterator[Span]:
+    def _without_blackout(self, span: Span) -> Iterator[Span]:
         opening, closing = span
+        zone = self.timezone
         for day in sorted(self.blackout):
             dark = datetime.combine(day, time(), zone).astimezone(UTC)
             light = datetime.combine(day + _DAY, time(), zone).astimezone(UTC)

@@ -8,9 +8,10 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
 
 import msgspec
 
@@ -50,6 +51,18 @@ def _decode_approvals(text: str) -> tuple[Approval, ...]:
     return tuple(Approval(by, instant(at)) for by, at in msgspec.json.decode(text))
 
 
+def _encode_work(work: Work) -> str:
+    return msgspec.json.encode(work, enc_hook=str).decode()  # a time zone is written by its name
+
+
+def _decode_work(text: str) -> Work:
+    return msgspec.json.decode(text, type=Work, dec_hook=_time_zone)
+
+
+def _time_zone(_expected: type, name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
 def _span(value: timedelta) -> int:
     return value // _MICROSECOND
 
@@ -67,7 +80,7 @@ _CODECS: dict[Any, tuple[Encode, Encode]] = {
     tuple[str, ...]: (_json, _names),
     Mapping[str, str]: (_json, msgspec.json.decode),
     tuple[Approval, ...]: (_encode_approvals, _decode_approvals),
-    Work: (_json, lambda text: msgspec.json.decode(text, type=Work)),
+    Work: (_encode_work, _decode_work),
 }
 
 

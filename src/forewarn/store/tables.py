@@ -66,6 +66,7 @@ availability_sets = Table(
     Column("spread", Boolean, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("tags", Text, nullable=False),
+    Column("health_check", String),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
@@ -87,6 +88,7 @@ scale_sets = Table(
     Column("tags", Text, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("announces_reimage", Boolean, nullable=False),
+    Column("health_check", String),
     Column("is_leaving", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
@@ -98,6 +100,7 @@ cloud_services = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("resource_group", String, nullable=False),
+    Column("health_check", String),
     Column("is_gone", Boolean, nullable=False),
     _version(),
 )

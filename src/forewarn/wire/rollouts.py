@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, time, timedelta
+from datetime import UTC, date, time, timedelta, tzinfo
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
@@ -109,18 +109,19 @@ def read_wish(body: RolloutBody) -> RolloutWish | Refusal:
 
 
 def _window(body: WindowBody) -> Window | Refusal:
-    try:
-        ZoneInfo(body.timezone)
-    except (ValueError, OSError):  # ZoneInfoNotFoundError is a KeyError
-        return _no_zone(body.timezone)
-    except KeyError:
-        return _no_zone(body.timezone)
+    zone = _zone(body.timezone)
+    if isinstance(zone, Refusal):
+        return zone
     opens, closes = time.fromisoformat(body.from_), time.fromisoformat(body.to)
     length = timedelta(hours=closes.hour - opens.hour, minutes=closes.minute - opens.minute) % _DAY
-    return Window(opens, length or _DAY, tuple(body.days) or DAYS, body.timezone, tuple(sorted(body.blackout)))
+    return Window(opens, length or _DAY, tuple(body.days) or DAYS, zone, tuple(sorted(body.blackout)))
 
 
-def _no_zone(name: str) -> Refusal:
+def _zone(name: str) -> tzinfo | Refusal:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ValueError, OSError, KeyError):  # not a name, a directory, or not found
+        pass
     return Refusal(
         Code.BAD_REQUEST,
         f"window.timezone is {name!r}, which is no time zone.",
