@@ -142,15 +142,18 @@ def _commands(value: object) -> dict[str, tuple[str, ...]]:
     if isinstance(value, Mapping):
         pairs = list(value.items())
     else:
-        texts = [value] if isinstance(value, str) else value
-        pairs = [(name.strip(), rest) for name, _, rest in (_text(each).partition("=") for each in texts)]  # type: ignore[attr-defined] # a repeated flag, or a list
-    commands = {
-        name: tuple(_texts(rest) if isinstance(rest, list) else shlex.split(_text(rest))) for name, rest in pairs
-    }
+        texts = value if isinstance(value, (list, tuple)) else [value]
+        pairs = [(name.strip(), rest) for name, _, rest in (_text(each).partition("=") for each in texts)]
+    commands = {name: _words(rest) for name, rest in pairs}
     for name, command in commands.items():
         if not command:
             raise ValueError(f"{name!r} has no command; write it like {name or 'web'}=/usr/local/bin/check-web")
     return commands
+
+
+def _words(command: object) -> tuple[str, ...]:
+    """A command and its arguments: a list, or a line that is split as a shell would."""
+    return tuple(map(_text, command) if isinstance(command, list) else shlex.split(_text(command)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,16 @@ SAMPLES = {
     "reset_incarnation": Sample("true", "0", as_flag=True, meant=(True, False, True)),
     "failed_host_kind": Sample('"Reboot"', "Redeploy", "Reboot", (Kind.REBOOT, Kind.REDEPLOY, Kind.REBOOT)),
     "action_limit": Sample("1", "60", "1e3", (1.0, 60.0, 1000.0)),
+    "health_command": Sample(
+        '{web = ["/bin/check", "web one"]}',
+        "web=/bin/check 'web one'",
+        ("web=/bin/a", "db=/bin/b x"),
+        (
+            {"web": ("/bin/check", "web one")},
+            {"web": ("/bin/check", "web one")},
+            {"web": ("/bin/a",), "db": ("/bin/b", "x")},
+        ),
+    ),
     "machines": Sample('"a.db"', "b.db", "c.db", (Path("a.db"), Path("b.db"), Path("c.db"))),
     "simulated_seconds": Sample(
         "{ reboot = 1, freeze = 0.5 }",

@@ -24,6 +24,11 @@ _COMMANDS = {
     "vm": ("forewarn.cli.vm", "vm", "VMs: list, show, restart, redeploy, evict, delete, stop, start."),
     "host": ("forewarn.cli.host", "host", "Hosts: list, show, maintain, degrade, fail, recover."),
     "scope": ("forewarn.cli.scope", "scope", "Scopes: who shares a document, and whether anybody asks."),
+    "rollout": (
+        "forewarn.cli.rollout",
+        "rollout",
+        "Rollouts: preview, start, list, show, watch, pause, resume, abort.",
+    ),
     "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, cancel, history."),
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),

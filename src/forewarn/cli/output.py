@@ -98,6 +98,17 @@ def between(first: str, last: str) -> str:
     return in_words(timedelta(seconds=round((parse(last) - parse(first)).total_seconds())))
 
 
+def span(first: str, last: str) -> str:
+    """A long time for people, in its two largest units: `3 days 4 h`."""
+    left = round((parse(last) - parse(first)).total_seconds())
+    parts = []
+    for size, unit in ((86400, "day"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(counted(count, unit) if unit == "day" else f"{count} {unit}")
+    return " ".join(parts[:2]) or "no time"
+
+
 def short(event: str | None) -> str:
     """The beginning of an id."""
     return event[:8].lower() if event else ""

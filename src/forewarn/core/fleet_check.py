@@ -136,7 +136,7 @@ def _check_health(spec: FleetSpec) -> Iterator[Problem]:
                 yield Problem(
                     Place(section, index, "health_check"),
                     "health_check is neither an address nor the name of a command.",
-                    "Write http://... or https://... without a user's name, or a name of letters, digits, _ and -.",
+                    "Write http://... or https://... without a user, or a name of letters, digits, _ and -.",
                 )
 
 

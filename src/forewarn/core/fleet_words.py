@@ -24,8 +24,8 @@ _AUTO_APPROVE = (
     "`AllInstancesDown` for anything while no VM of the document runs."
 )
 _HEALTH = (
-    "What a rollout asks before it goes on from one wave to the next: an address that has to answer 2xx, or the name "
-    "of a command that the service knows (`--health-command`)."
+    "What a rollout asks before it goes on from one wave to the next: an address that has to answer 2xx, "
+    "or the name of a command that the service knows (`--health-command`)."
 )
 _REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
 
