@@ -21,6 +21,7 @@ from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import Maintenance
+from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.terms import Cause, Kind
 from forewarn.drivers.base import Driver
 from forewarn.drivers.machines import Machines
@@ -47,6 +48,7 @@ class Bench:
         self.machines = Machines.open()
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
         self.rules = rules or Rules()
+        self.verdict: Verdict = no_checks  # on the health of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
         problems = self.plane.apply_fleet(read_json(fleet).spec, "test")
@@ -61,10 +63,14 @@ class Bench:
             clock=self.clock,
             rules=self.rules,
             new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
+            verdict=self._judge,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock)
         self.plane.tick()
+
+    def _judge(self, set_name: str, since: datetime) -> str | None:
+        return self.verdict(set_name, since)
 
     # Guests.
 
