@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Condition
 from tests.simulation.outside import Outside
 
@@ -79,6 +80,14 @@ class Promises:
             ("condition", host),
             f"{host} was said to be {condition} and is not",
             lambda: self.outside.condition(host) is condition or self.outside.is_made_for_one(host),
+        )
+
+    def has_state(self, rollout: str, states: set[RolloutState]) -> None:
+        names = ", ".join(sorted(states))
+        self._promise(
+            ("rollout", rollout),
+            f"rollout {rollout} was answered with success, and is none of {names}",
+            lambda: self.outside.state_of_rollout(rollout) in states,
         )
 
     def is_applied(self, spec: FleetSpec) -> None:

@@ -29,6 +29,7 @@ from tests.simulation.lobby import Lobby
 from tests.simulation.outside import Outside
 from tests.simulation.promises import Promises
 from tests.simulation.requests import Operator
+from tests.simulation.rollouts import RolloutDesk
 from tests.simulation.watched_board import WatchedBoard
 from tests.simulation.witness import Effect, KnownVms, Shown, Sighting, Witness
 
@@ -37,6 +38,7 @@ _START = datetime(2026, 3, 1, 0, 0, 0, tzinfo=UTC)
 _RETRY = timedelta(seconds=1)
 _FLUSH = timedelta(minutes=20)
 _BOUND = timedelta(hours=4)  # after the last notice has run out
+_ROLLOUT_BOUND = timedelta(hours=12)  # for six waves and what lies between them
 
 
 class Simulation:
@@ -70,10 +72,12 @@ class Simulation:
         self.acted: set[tuple[str, str]] = set()
         self.approved: set[str] = set()
         self.witness.on_sighting.append(self._saw_event)
+        self.on_commit: list[Callable[[Changes], None]] = []
         self.checkers = [law(self) for law in LAWS]
         self.fleet = random_fleet(self._die("fleet"))
         self.lobby = Lobby(self, self._die("guests"))
         self.operator = Operator(self)
+        self.rollouts = RolloutDesk(self, self._die("rollouts"))
         self.day = Day(self, self._die("operator"))
 
     def close(self) -> None:
@@ -92,6 +96,7 @@ class Simulation:
         self.operator.apply_fleet()
         self.dice.be_unkind(self._die("temper"))
         self.day.plan(DAY)
+        self.rollouts.plan(DAY)
         self._flush_now_and_then()
         self._go_on_until(DAY)
         self._be_kind()
@@ -103,6 +108,7 @@ class Simulation:
     def _be_kind(self) -> None:
         """The faults stop, and nobody asks for anything more."""
         self.day.end()
+        self.rollouts.be_well()
         self.dice.be_kind()
         self.machines.forget_orders()
         if self.plane is None:
@@ -115,9 +121,13 @@ class Simulation:
         for _ in range(8):
             self.operator.heal()
             self._go_on_until(self.clock.elapsed() - _ORIGIN + wait / 8)
-        while self.world.operations and self.clock.elapsed() - _ORIGIN < DAY + wait + _BOUND:
+        while self._is_busy() and self.clock.elapsed() - _ORIGIN < DAY + wait + _BOUND + _ROLLOUT_BOUND:
             self.operator.heal()
+            self.rollouts.be_well()
             self._go_on_until(self.clock.elapsed() - _ORIGIN + timedelta(minutes=10))
+
+    def _is_busy(self) -> bool:
+        return bool(self.world.operations or self.world.rollouts)
 
     def _go_on_until(self, end: timedelta) -> None:
         """Let time pass; whoever has something to do does it."""
@@ -166,9 +176,10 @@ class Simulation:
             rules=self._rules,
             new_id=self._new_id,
             monotonic=self.moment,
+            verdict=self.rollouts.verdict,
         )
         plane.most_intents = self._most_intents
-        plane.observers += [self.counting.saw_commit, self._saw_commit]
+        plane.observers += [self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit]
         self.board: Board = board
         self._last_world = plane.world
         try:
@@ -190,6 +201,8 @@ class Simulation:
 
     def _saw_commit(self, changes: Changes) -> None:
         self.shown = changes.number
+        for judge in self.on_commit:
+            judge(changes)
 
     def _die_now(self) -> None:
         """The process is gone; another starts after a while."""
@@ -220,6 +233,7 @@ class Simulation:
     def _flush_now_and_then(self) -> None:
         """A good moment, too, to see whether something waits that should not."""
         if self.flush():
+            self.rollouts.look_around()
             for checker in self.checkers:
                 checker.now_and_then()
         self.after(_FLUSH, self._flush_now_and_then)
@@ -267,6 +281,7 @@ class Simulation:
 
     def _saw_document(self, scope: str, shown: Shown | None) -> None:
         if shown is not None:
+            self.rollouts.note_operations({event.operation for event in shown.document.events})
             self.witness.see_document(scope, shown, self.clock.now(), self.clock.elapsed())
         else:
             self.witness.lose_document(scope, self.clock.now())

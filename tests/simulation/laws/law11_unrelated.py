@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from forewarn.core.holds import rollout_holds
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, VmState
@@ -56,6 +57,8 @@ class Law(Checker):
             self.require(late < _NOTICE_SLACK, f"the {attempt.action} of {attempt.vm} ended {late} ago, unnoticed")
 
     def _is_unrelated(self, operation: Operation, places: dict[str, set[str]]) -> bool:
+        if any(rollout_holds(self.simulation.world, operation, self.simulation.clock.now())):
+            return False  # it waits for its own rollout
         mine = places[operation.id]
         if any(mine & theirs for other, theirs in places.items() if other != operation.id):
             return False
