@@ -18,12 +18,14 @@ from forewarn.control.plane import ControlPlane
 from forewarn.control.polls import PollLedger
 from forewarn.core import decide as decide_module
 from forewarn.core import draft as draft_module
-from forewarn.core import holds, settle, steps
+from forewarn.core import holds, rollout_course, settle, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.operation import Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.requests import lateness, notices
+from forewarn.core.rollout import Work
+from forewarn.core.rollout_book import RolloutBook
 from forewarn.core.scope import Scope
 from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
@@ -344,6 +346,22 @@ def _waits_for_a_hanging_driver() -> list[object]:
     return [patch.object(Hands, "reports", reports), patch.object(plane_module, "decide", decide)]
 
 
+def _starts_before_a_domain_has_recovered() -> list[object]:
+    return [patch.object(RolloutBook, "other_ends", lambda _book, _set_name, _own: iter(()))]
+
+
+def _works_on_every_host_at_once() -> list[object]:
+    return [patch.object(Work, "width", 1000)]
+
+
+def _pauses_without_calling_anything_off() -> list[object]:
+    return [patch.object(rollout_course, "call_off_all", lambda *_: None)]
+
+
+def _forgets_the_window() -> list[object]:
+    return [patch.object(Work, "window_at", lambda _work, _now: None)]
+
+
 PLANTED = (
     Planted("starts a minute early", 1, "before its NotBefore", _starts_a_minute_early),
     Planted("lets a clock step eat the notice", 1, "was promised", _forgets_elapsed_time),
@@ -380,5 +398,9 @@ PLANTED = (
         "unnoticed",
         _forgets_actions_at_a_step,
     ),
+    Planted("starts before a domain has recovered", 12, "to recover", _starts_before_a_domain_has_recovered),
+    Planted("works on every host at once", 12, "are at work", _works_on_every_host_at_once),
+    Planted("pauses without calling anything off", 12, "is Paused", _pauses_without_calling_anything_off),
+    Planted("forgets the window", 12, "out of the rollout's window", _forgets_the_window),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
 )

@@ -139,7 +139,8 @@ class ControlPlane(Requests):
         transaction.write(changes, self._watch.mark(), self._shown)
         transaction.keep_polls(self.polls.urgent())
         scopes = [entity for entity in changes.entities if isinstance(entity, Scope)]
-        transaction.forget_polls(scope.id for scope in scopes if scope.is_gone or not scope.is_on)
+        off = [scope.id for scope in scopes if scope.is_gone or not scope.is_on]
+        transaction.forget_polls(scope for scope in off if (was := self.world.scopes.get(scope)) and was.is_on)
         return changes
 
     def _is_current(self, transaction: Transaction) -> bool:

@@ -141,7 +141,11 @@ class Draft:
 
     def put(self, entity: Entity) -> None:
         """Keep a new version of an entity."""
-        self._put[key_of(entity)] = replace(entity, version=self.number)
+        if find(self.world, entity) is entity:
+            entity = replace(entity, version=self.number)
+        else:  # it was made for this draft and nobody else has it: stamped, not copied
+            object.__setattr__(entity, "version", self.number)
+        self._put[key_of(entity)] = entity
         if isinstance(entity, Event):
             self._events_put.setdefault(entity.operation, {})[entity.id] = None
         elif isinstance(entity, Attempt):

@@ -18,7 +18,7 @@ from forewarn.core.notice import (
 )
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
-from forewarn.core.placement import choose_host
+from forewarn.core.placement import Vacancies
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host
 from forewarn.core.requests.vms import overtake
@@ -76,8 +76,9 @@ def _cannot_migrate(draft: Draft, host: Host, asked: Maintenance) -> Refusal | N
             f"A live migration is felt as a Freeze, not as a {asked.kind}.",
             'Ask for kind "Freeze" with by "live_migration".',
         )
+    vacancies = Vacancies(draft.world)
     for vm in _vms_on(draft, host):
-        if choose_host(draft.world, vm, elsewhere=True) is None:
+        if vacancies.choose(vm, elsewhere=True) is None:
             return Refusal(
                 Code.NOT_ALLOWED,
                 f"{vm.name} cannot be migrated off {host.name}: no other host may take it.",
