@@ -10,8 +10,8 @@ from forewarn.operator.app import ARM
 from forewarn.operator.arm.desk import PROVIDER, ArmEndpoint
 from forewarn.operator.arm.errors import OCCASIONS
 from forewarn.operator.endpoint import Nothing
-from forewarn.wire.arm.bodies import MEANINGS
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
+from forewarn.wire.arm.meanings import MEANINGS
 from tools.markdown import anchor, code, page, table
 
 _INTRODUCTION = f"""\

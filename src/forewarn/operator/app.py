@@ -27,7 +27,7 @@ from forewarn.operator import (
     requests,
     stream,
 )
-from forewarn.operator.arm import groups, operations, scale_sets, vms
+from forewarn.operator.arm import availability_sets, groups, operations, scale_sets, vms
 from forewarn.operator.arm.desk import ArmEndpoint
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
 from forewarn.operator.guard import Guard
@@ -68,7 +68,13 @@ ENDPOINTS: list[Endpoint] = [
     Endpoint("GET", "/", show_index, "What is where", Index),
 ]
 
-ARM: list[ArmEndpoint] = [*vms.ENDPOINTS, *scale_sets.ENDPOINTS, *groups.ENDPOINTS, *operations.ENDPOINTS]
+ARM: list[ArmEndpoint] = [
+    *vms.ENDPOINTS,
+    *scale_sets.ENDPOINTS,
+    *groups.ENDPOINTS,
+    *availability_sets.ENDPOINTS,
+    *operations.ENDPOINTS,
+]
 
 _BUG = (Trouble.INTERNAL, "{method} {path} failed.", "See the service's log.")
 _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {

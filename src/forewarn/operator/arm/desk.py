@@ -24,8 +24,9 @@ from forewarn.operator.arm.errors import error, say_no
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.guard import base_of
 from forewarn.operator.roles import Role
-from forewarn.wire.arm.bodies import Json, bad, is_too_deep
+from forewarn.wire.arm.bodies import bad
 from forewarn.wire.arm.ids import AVAILABILITY_SETS, COMPUTE, SCALE_SETS, VMS
+from forewarn.wire.arm.keeping import Json, is_too_deep
 from forewarn.wire.arm.views import Views
 
 GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from forewarn.core.refusal import Code, Refusal
 from forewarn.operator.refusals import Occasion
-from forewarn.wire.arm.bodies import Json
+from forewarn.wire.arm.keeping import Json
 
 OCCASIONS = MappingProxyType(
     {

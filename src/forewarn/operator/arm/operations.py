@@ -20,7 +20,7 @@ from forewarn.operator.arm.errors import error
 from forewarn.operator.endpoint import Nothing
 from forewarn.operator.roles import Role
 from forewarn.store import history
-from forewarn.wire.arm.bodies import Json
+from forewarn.wire.arm.keeping import Json
 from forewarn.wire.times import iso
 
 _EVENTS = f"{PROVIDER}/{{type}}/{{name}}/providers/Microsoft.Maintenance/scheduledevents"

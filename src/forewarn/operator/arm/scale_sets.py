@@ -20,8 +20,10 @@ from forewarn.core.terms import Cause
 from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm
 from forewarn.operator.arm.vms import ask, evict, maintain_now
 from forewarn.operator.endpoint import Nothing
-from forewarn.wire.arm.bodies import Instances, Json, bad, merge, overlay, read_scale_set
+from forewarn.wire.arm.bodies import bad, read_scale_set
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
+from forewarn.wire.arm.keeping import Json, merge, overlay
+from forewarn.wire.arm.parts import Instances
 
 _ALL_OF_GROUP = f"{PROVIDER}/{SCALE_SETS}"
 _ONE = f"{_ALL_OF_GROUP}/{{set}}"

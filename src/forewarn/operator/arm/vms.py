@@ -17,8 +17,9 @@ from forewarn.core.requests.find import any_case
 from forewarn.core.terms import Cause, VmState
 from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm
 from forewarn.operator.endpoint import Nothing
-from forewarn.wire.arm.bodies import Json, bad, merge, overlay, read_vm
+from forewarn.wire.arm.bodies import bad, read_vm
 from forewarn.wire.arm.ids import SCALE_SETS, VMS, name_in
+from forewarn.wire.arm.keeping import Json, merge, overlay
 
 _ALL_OF_GROUP = f"{PROVIDER}/{VMS}"
 _ONE = f"{PROVIDER}/{VMS}/{{vm}}"

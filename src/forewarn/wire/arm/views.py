@@ -15,8 +15,8 @@ from forewarn.core.phase import Phase
 from forewarn.core.requests.sets import staying_in
 from forewarn.core.terms import Action, AutoApproval, Priority, VmState
 from forewarn.core.world import World
-from forewarn.wire.arm.bodies import Json, merge
 from forewarn.wire.arm.ids import COMPUTE, SCALE_SETS, VMS, Ids
+from forewarn.wire.arm.keeping import Json, merge
 from forewarn.wire.imds.instance import Site
 from forewarn.wire.times import iso_duration
 
