@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from forewarn.core.refusal import Code, Refusal
 from forewarn.wire.arm import bodies, keeping
+from forewarn.wire.arm.ids import Ids
 
 # The same examples in every run: a test that fails today fails tomorrow.
 repeatable = settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -41,7 +42,7 @@ _BODIES = st.dictionaries(st.sampled_from(_NAMES), _VALUES, max_size=6)
 def read_all(body: keeping.Json) -> dict[str, Any]:
     """What each kind of resource makes of a body."""
     return {
-        "VM": bodies.read_vm("x", "g", body),
+        "VM": bodies.read_vm("x", "g", body, Ids("s")),
         "availability set": bodies.read_availability_set("x", "g", body),
         "scale set": bodies.read_scale_set("x", "g", body),
         "group": bodies.read_group(body),

@@ -89,6 +89,7 @@ def test_a_put_without_a_capacity_leaves_it(arm: Arm):
     [
         (model(priority="Spot"), "properties.virtualMachineProfile.priority"),
         ({"zones": ["1"]}, "zones"),
+        ({"properties": {"singlePlacementGroup": True}}, "properties.singlePlacementGroup"),
     ],
 )
 def test_what_cannot_be_changed_of_a_scale_set_is_refused(arm: Arm, body: Any, member: str):
@@ -98,14 +99,17 @@ def test_what_cannot_be_changed_of_a_scale_set_is_refused(arm: Arm, body: Any, m
     assert f"{member} cannot be changed" in answer.message
 
 
-def test_an_instance_does_not_take_the_name_of_a_vm(arm: Arm):
-    arm.make_vm("batch_1")
+def test_an_instance_does_not_take_the_name_of_a_vm_but_the_next_number(arm: Arm):
+    arm.make_vm("BATCH_1")
 
-    answer = arm.refused("PUT", scale_set("batch"), {"sku": {"capacity": 3}})
+    made = arm.make_scale_set("batch", 2)
+    arm.patch(scale_set("batch"), {"sku": {"capacity": 3}})
+    applied = arm.service.operator("PUT", "/v1/fleet", arm.service.get("/v1/fleet"))
 
-    assert answer.status == 409
-    assert "There is a VM batch_1" in answer.message
-    assert arm.ask("GET", scale_set("batch")).status == 404
+    assert made["sku"]["capacity"] == 2
+    assert arm.names(scale_set("batch") + "/virtualMachines") == ["batch_0", "batch_2", "batch_3"]
+    assert arm.get(vm("BATCH_1"))["name"] == "BATCH_1"
+    assert applied.status == 200, applied
 
 
 # Shrinking.
@@ -373,6 +377,37 @@ def test_the_deletion_of_a_scale_set_whose_instances_are_leaving_is_followed_to_
     arm.service.advance(minutes=11)
     assert work.status == "Succeeded"
     assert arm.ask("GET", POOL).status == 404
+
+
+def test_the_deletion_of_a_scale_set_waits_for_instances_that_were_leaving_before(arm: Arm):
+    arm.service.guest("pool_0").document()
+    before = arm.begin("DELETE", instance("pool", 0))
+    arm.patch(POOL, model(**terminate_notice(None, enable=False)))
+
+    work = arm.begin("DELETE", POOL)
+    arm.service.advance(minutes=1)
+    between = (arm.names(INSTANCES), work.status, work.follow("location").status)
+    arm.service.advance(minutes=10)
+
+    assert between == (["pool_0"], "InProgress", 202)
+    assert (work.status, before.status) == ("Succeeded", "Succeeded")
+    assert work.follow("location").status == 200
+    assert arm.ask("GET", POOL).status == 404
+
+
+def test_the_deletion_of_a_scale_set_one_of_whose_instances_stays_is_cancelled(arm: Arm):
+    arm.service.guest("pool_0").document()
+    arm.begin("DELETE", instance("pool", 0))
+    arm.patch(POOL, model(**terminate_notice(None, enable=False)))
+    work = arm.begin("DELETE", POOL)
+    arm.service.advance(minutes=1)
+    (event,) = arm.service.get("/v1/events")["events"]
+
+    arm.service.post(f"/v1/events/{event['id']}/cancel")
+
+    told = work.follow().json
+    assert (told["status"], told["error"]["code"]) == ("Canceled", "OperationCanceled")
+    assert arm.names(INSTANCES) == ["pool_0"]
 
 
 def test_a_scale_set_that_is_being_deleted_does_not_grow(arm: Arm):

@@ -77,10 +77,11 @@ def _effect(endpoint: ArmEndpoint) -> tuple[str, str]:
     honoured = [code(name) for name in endpoint.query]
     if endpoint.kind:
         return f"[these members](#{anchor(_heading(endpoint.kind))})", _KEPT
-    if endpoint.body is Any:
+    body = endpoint.described_body
+    if body is Any:
         return ", ".join(honoured), "the body"
-    if endpoint.body is not Nothing:
-        honoured += [code(name) for name in endpoint.body.__struct_encode_fields__]
+    if body is not Nothing:
+        honoured += [code(name) for name in body.__struct_encode_fields__]
         return ", ".join(honoured), "all other members"
     return ", ".join(honoured), ""
 

@@ -86,6 +86,8 @@ _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
 async def _refuse(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     code, text, hint = _WORDS.get(status, _BUG)
+    if status in _WORDS and request.url.path.lower().startswith("/subscriptions"):
+        hint = ""  # the routes of ARM are not in /openapi.json
     answer = refuse(code, text.format(path=request.url.path, method=request.method), hint)
     if code is Trouble.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = ", ".join(sorted(_methods(request)))

@@ -114,9 +114,9 @@ async def delete_scale_set(asked: ArmCall, _: Nothing) -> Outcome:
         operation = machines.delete_set(asked.call.office.plane, found, asked.call.actor)
         if isinstance(operation, Refusal):
             return operation
-        if staying:
-            return Ongoing(operation)
-        return Ongoing(leaving) if leaving else Response(status_code=HTTPStatus.OK)
+        if leaving is not None:  # by another request, which is followed by itself: the set goes with the last
+            return Ongoing(operation if staying else leaving, leaving=found.name)
+        return Ongoing(operation) if staying else Response(status_code=HTTPStatus.OK)
 
     return await asked.call.on_plane(write)
 

@@ -6,18 +6,13 @@ from datetime import timedelta
 
 import msgspec
 
-from forewarn.core.fleet import (
-    DEFAULT_FAULT_DOMAINS,
-    DEFAULT_PLACEMENT_GROUP_SIZE,
-    DEFAULT_UPDATE_DOMAINS,
-)
-from forewarn.core.fleet_check import MOST_INSTANCES
+from forewarn.core.fleet import DEFAULT_FAULT_DOMAINS, DEFAULT_UPDATE_DOMAINS
 from forewarn.core.notice import LEAST_NOTICE, TERMINATE_NOTICE_RANGE
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests.machines import VmWish
+from forewarn.core.requests.machines import SetRef, VmWish
 from forewarn.core.requests.sets import AvailabilitySetWish, ScaleSetWish
 from forewarn.core.terms import AutoApproval, EvictionPolicy, Kind, Priority
-from forewarn.wire.arm.ids import AVAILABILITY_SETS, SCALE_SETS, name_in
+from forewarn.wire.arm.ids import AVAILABILITY_SETS, SCALE_SETS, Ids
 from forewarn.wire.arm.keeping import Json, to_keep
 from forewarn.wire.arm.parts import (
     Approval,
@@ -43,23 +38,24 @@ def bad(message: str) -> Refusal:
     return Refusal(Code.BAD_REQUEST, message)
 
 
-def read_vm(name: str, group: str, body: Json) -> VmWish | Refusal:
+def read_vm(name: str, group: str, body: Json, ids: Ids) -> VmWish | Refusal:
     """The VM that a body asks for."""
     try:
         read = msgspec.convert(body, VmBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem, body))
+        return bad(told(problem, body))
     properties = read.properties or VmProperties()
     profile = properties.scheduled_events_profile or Profile()
     notices = _notices(profile, "properties.scheduledEventsProfile")
     if isinstance(notices, Refusal):
         return notices
-    availability_set = _named(properties.availability_set, AVAILABILITY_SETS, "availabilitySet")
-    scale_set = _named(properties.virtual_machine_scale_set, SCALE_SETS, "virtualMachineScaleSet")
+    availability_set = _named(properties.availability_set, ids, AVAILABILITY_SETS, "availabilitySet")
+    scale_set = _named(properties.virtual_machine_scale_set, ids, SCALE_SETS, "virtualMachineScaleSet")
     if isinstance(availability_set, Refusal):
         return availability_set
     if isinstance(scale_set, Refusal):
         return scale_set
+    policy = properties.scheduled_events_policy
     if read.zones is not None and len(read.zones) > 1:
         return bad("zones: a VM is in one zone.")
     return VmWish(
@@ -73,17 +69,19 @@ def read_vm(name: str, group: str, body: Json) -> VmWish | Refusal:
         terminate_notification=notices[0],
         announces_reimage=notices[1],
         computer_name=properties.os_profile.computer_name if properties.os_profile else None,
-        auto_approve=_approvals(properties.scheduled_events_policy),
+        auto_approve=_approvals(policy) if policy is not None and policy.says_something else None,
         tags=read.tags or {},
         kept=to_keep(body),
     )
 
 
-def _named(reference: Reference | None, kind: str, member: str) -> str | Refusal | None:
-    """The name in a reference to a set."""
+def _named(reference: Reference | None, ids: Ids, kind: str, member: str) -> SetRef | Refusal | None:
+    """The set that a reference names."""
     if reference is None:
         return None
-    return name_in(reference.id, kind) or bad(f"properties.{member}.id: {reference.id!r} is no id of {kind}.")
+    return ids.set_in(reference.id, kind) or bad(
+        f"properties.{member}.id: {reference.id!r} is no id of {kind} in {ids.root}."
+    )
 
 
 def read_group(body: Json) -> str | Refusal:
@@ -91,7 +89,7 @@ def read_group(body: Json) -> str | Refusal:
     try:
         msgspec.convert(body, GroupBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem, body))
+        return bad(told(problem, body))
     return to_keep(body)
 
 
@@ -100,7 +98,7 @@ def read_availability_set(name: str, group: str, body: Json) -> AvailabilitySetW
     try:
         read = msgspec.convert(body, SetBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem, body))
+        return bad(told(problem, body))
     properties = read.properties or SetProperties()
     return AvailabilitySetWish(
         name=name,
@@ -118,7 +116,7 @@ def read_scale_set(name: str, group: str, body: Json) -> ScaleSetWish | Refusal:
     try:
         read = msgspec.convert(body, ScaleSetBody)
     except msgspec.ValidationError as problem:
-        return bad(_told(problem, body))
+        return bad(told(problem, body))
     properties = read.properties or ScaleSetProperties()
     model = properties.virtual_machine_profile or Model()
     profile = model.scheduled_events_profile or Profile()
@@ -134,7 +132,7 @@ def read_scale_set(name: str, group: str, body: Json) -> ScaleSetWish | Refusal:
         eviction_policy=model.eviction_policy or EvictionPolicy.DEALLOCATE,
         terminate_notification=notices[0],
         announces_reimage=notices[1],
-        placement_group_size=MOST_INSTANCES if properties.single_placement_group else DEFAULT_PLACEMENT_GROUP_SIZE,
+        single_placement_group=bool(properties.single_placement_group),
         auto_approve=_approvals(properties.scheduled_events_policy),
         tags=read.tags or {},
         kept=to_keep(body),
@@ -187,7 +185,7 @@ def _is_wanted(given: Approval | None, *, usual: bool) -> bool:
     return usual if given is None or given.automatically_approve is None else given.automatically_approve
 
 
-def _told(problem: msgspec.ValidationError, body: Json) -> str:
+def told(problem: msgspec.ValidationError, body: Json) -> str:
     """What is wrong, the member's path first."""
     what, _, where = str(problem).partition(" - at `")
     path = where.rstrip("`").removeprefix("$").lstrip(".") or "the body"

@@ -18,13 +18,13 @@ _DEEPEST = 64
 
 
 def to_keep(body: Json) -> str:
-    """The body as it is kept: all of it but what the service itself says, and but secrets."""
+    """The body as it is kept: all of it but what the service itself says, and but secrets and nulls."""
     kept = _but(body, _READ_ONLY | {"zones"})
     if isinstance(properties := kept.get("properties"), dict):
         kept["properties"] = properties = _but(properties, _TOLD_BY_US | _OURS_OF_A_RESOURCE)
         if isinstance(model := properties.get("virtualMachineProfile"), dict):
             properties["virtualMachineProfile"] = _but(model, _OURS)
-    return msgspec.json.encode(_without_secrets(kept)).decode()
+    return msgspec.json.encode(_worth_keeping(kept)).decode()
 
 
 def _but(members: Json, names: frozenset[str]) -> Json:
@@ -40,11 +40,12 @@ def is_too_deep(value: Any, left: int = _DEEPEST) -> bool:  # noqa: ANN401 - wha
     return left == 0 or any(is_too_deep(each, left - 1) for each in below)
 
 
-def _without_secrets(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _worth_keeping(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     if isinstance(value, dict):
-        return {key: _without_secrets(each) for key, each in value.items() if key.lower() not in _SECRETS}
+        kept = {key: each for key, each in value.items() if each is not None and key.lower() not in _SECRETS}
+        return {key: _worth_keeping(each) for key, each in kept.items()}
     if isinstance(value, list):
-        return [_without_secrets(each) for each in value]
+        return [_worth_keeping(each) for each in value]
     return value
 
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Annotated, Any, get_args
 
 import msgspec
+from msgspec import structs
 
 from forewarn.core.fleet_check import MOST_FAULT_DOMAINS, MOST_UPDATE_DOMAINS
 from forewarn.core.terms import EvictionPolicy, Priority
+from forewarn.wire.arm.ids import AVAILABILITY_SETS, SCALE_SETS, VMS
+from forewarn.wire.arm.keeping import Json
 
 _Word = Annotated[str, msgspec.Meta(pattern=r"^[^\x00-\x1f\x7f]{1,80}$")]
 _UpdateDomains = Annotated[int, msgspec.Meta(ge=1, le=MOST_UPDATE_DOMAINS)]
@@ -50,6 +56,11 @@ class Policy(Part):
     user_initiated_reboot: Approval | None = None
     user_initiated_redeploy: Approval | None = None
     all_instances_down: Approval | None = None
+
+    @property
+    def says_something(self) -> bool:
+        """Whether anything is said of approvals; a policy has other members, too."""
+        return any((self.user_initiated_reboot, self.user_initiated_redeploy, self.all_instances_down))
 
 
 class OsProfile(Part):
@@ -143,3 +154,36 @@ class Instances(Part):
     def means_all(self) -> bool:
         """Whether no instance is named; a list without any names none, which is not all."""
         return self.instance_ids is None or self.instance_ids == ["*"]
+
+
+BODIES: Mapping[str, type[Part]] = MappingProxyType(
+    {
+        VMS: VmBody,
+        SCALE_SETS: ScaleSetBody,
+        AVAILABILITY_SETS: SetBody,
+        "resourceGroups": GroupBody,
+    }
+)
+
+
+def spelled(body: Json, part: type[Part]) -> Json:
+    """The body with the members that mean something as we write them, in whatever case they came.
+
+    Of one that comes in several cases the last counts.
+    """
+    known = _members(part)
+    found: Json = {}
+    for key, value in body.items():
+        name, below = known.get(key.lower(), (key, None))
+        found[name] = spelled(value, below) if below is not None and isinstance(value, dict) else value
+    return found
+
+
+@cache
+def _members(part: type[Part]) -> dict[str, tuple[str, type[Part] | None]]:
+    """The members of a part by their names in small letters: as they are written, and what is below them."""
+    return {each.encode_name.lower(): (each.encode_name, _below(each.type)) for each in structs.fields(part)}
+
+
+def _below(kind: Any) -> type[Part] | None:  # noqa: ANN401 - a type
+    return next((each for each in get_args(kind) if isinstance(each, type) and issubclass(each, Part)), None)
