@@ -142,6 +142,14 @@ def test_the_secret_may_come_as_http_basic(house: House):
     assert (twice.status, twice.json["error"]) == (400, "invalid_request")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_secret_may_come_from_a_file_with_the_end_of_its_line(house: House, end: str):
+    given = ask_for_jwt(house.service, house.form(client_secret=house.secret + end))
+    twice = ask_for_jwt(house.service, house.form(client_secret=house.secret + end * 2))
+
+    assert (given.status, twice.status) == (200, 401)
+
+
 def test_version_1_takes_a_resource_and_answers_in_strings(house: House):
     form = house.form(scope=None, resource=f"{base(house.service)}/")
 

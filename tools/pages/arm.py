@@ -34,10 +34,11 @@ answered 200."""
 
 _BODIES = """\
 A PUT makes a resource, or changes the members that it names: those that it does not name stay as they are, but
-`tags` are given as a whole. A PATCH changes members one by one, and null takes one away. **Members that are not
-in these tables are kept and given back, and have no effect**: what was read can be changed and written back, and
-nothing is lost. Passwords and other secrets (`adminPassword`, `customData`, `userData`, `protectedSettings`) are
-neither kept nor given back: nothing here needs them."""
+`tags` are given as a whole. A PATCH changes members one by one, and null takes one away. Members are read in
+whatever case they are written, nulls are not kept, and an instance whose name a VM has already is given the
+next number. **Members that are not in these tables are kept and given back, and have no effect**: what was read
+can be changed and written back, and nothing is lost. Passwords and other secrets (`adminPassword`,
+`customData`, `userData`, `protectedSettings`) are neither kept nor given back: nothing here needs them."""
 
 _HEAD = ("route", "what it does", "role", "honoured", "without effect")
 _KEPT = "all other members, which are kept and given back"

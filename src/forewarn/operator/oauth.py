@@ -178,7 +178,12 @@ def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | Problem:
                 f"The request body must contain the following parameter: '{name}'.",
                 HTTPStatus.UNAUTHORIZED if name == "client_secret" else HTTPStatus.BAD_REQUEST,
             )
-    return form["client_id"], form["client_secret"]
+    return form["client_id"], _one_line(form["client_secret"])
+
+
+def _one_line(secret: str) -> str:
+    """A secret as it was made: a file that one was written to ends its line."""
+    return secret.removesuffix("\n").removesuffix("\r")
 
 
 def _refused(stranger: Stranger) -> Problem:

@@ -10,6 +10,7 @@ from forewarn.core.fleet_check import MOST_FAULT_DOMAINS, MOST_UPDATE_DOMAINS
 
 _LOCATION = "told to clients; lists by location go by it"
 _FIXED = "cannot be changed"
+_ONE_GROUP = "true: all instances share one document; else those with the numbers 0 to 99 do, and so on"
 _PROFILE = "properties.scheduledEventsProfile"
 _UPDATE_DOMAINS = "properties.platformUpdateDomainCount"
 _FAULT_DOMAINS = "properties.platformFaultDomainCount"
@@ -33,7 +34,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "sku.capacity": "how many instances; fewer deletes the last ones, announced by their profile",
             "zones": f"the zones of the instances, in turn; {_FIXED}",
             "tags": "told to guests",
-            "properties.singlePlacementGroup": f"true: all instances share one document; else 100 do; {_FIXED}",
+            "properties.singlePlacementGroup": f"{_ONE_GROUP}; {_FIXED}",
             "properties.virtualMachineProfile.priority": "as of a VM",
             "properties.virtualMachineProfile.evictionPolicy": "as of a VM",
             "properties.virtualMachineProfile.scheduledEventsProfile": "as of a VM, at once for all instances",
