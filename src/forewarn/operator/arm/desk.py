@@ -222,16 +222,10 @@ def arm(
         asked = ArmCall(call)
         if refusal := _judge(asked):
             return refusal
-        if is_too_deep(given):
-            return bad("The body is nested too deep.")
-        if part is not None:
-            given = spelled(given, part)
-        if part is body:
-            try:
-                given = msgspec.convert(given, body)
-            except msgspec.ValidationError as problem:
-                return bad(told(problem, given))
-        outcome = await handle(asked, given)
+        read = _read(given, part, is_decoded=part is not body)
+        if isinstance(read, Refusal):
+            return read
+        outcome = await handle(asked, read)
         if isinstance(outcome, Ongoing):
             return _accept(asked, outcome)
         if isinstance(outcome, (Response, Refusal)):
@@ -252,6 +246,19 @@ def arm(
         role=role,
         kind=kind,
     )
+
+
+def _read(given: Any, part: type[Part] | None, *, is_decoded: bool) -> Any:  # noqa: ANN401 - of the endpoint's type
+    """The body as a handler takes it, or a refusal."""
+    if is_too_deep(given):
+        return bad("The body is nested too deep.")
+    if part is None:
+        return given
+    body = spelled(given, part)
+    try:
+        return body if is_decoded else msgspec.convert(body, part)
+    except msgspec.ValidationError as problem:
+        return bad(told(problem, body))
 
 
 def _accept(asked: ArmCall, ongoing: Ongoing) -> Response:
