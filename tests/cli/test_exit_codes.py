@@ -127,6 +127,18 @@ def test_an_address_that_is_none_is_refused_with_an_example(url: str):
     )
 
 
+@pytest.mark.parametrize("place", ["localhost:8255", "localhost:[1", "localhost:port"])
+def test_an_address_with_a_password_in_it_is_refused_and_not_repeated(place: str):
+    assert forewarn("vm", "list", FOREWARN_URL=f"http://u:hunter2@{place}") == Outcome(
+        1,
+        "",
+        shown(
+            "error: The address of the service holds a user's name.",
+            "hint:  Sign in with FOREWARN_TOKEN or --token-file.",
+        ),
+    )
+
+
 # Where the service is looked for.
 
 

@@ -170,13 +170,12 @@ def _no_forewarn(url: str, why: str) -> Unreachable:
 
 def _place_of(url: str) -> tuple[str, int, bool]:
     """The host and the port in an address, and whether TLS is spoken there."""
+    if "@" in url:  # and whatever stands there is not repeated
+        raise ForewarnError(
+            "The address of the service holds a user's name.", "Sign in with FOREWARN_TOKEN or --token-file."
+        )
     with suppress(ValueError):  # a port that is no number, a bracket that is left open
         parts = urlsplit(url)
-        if "@" in parts.netloc:  # and whatever stands there is not repeated
-            raise ForewarnError(
-                f"The address of {parts.hostname} holds a user's name.",
-                "Sign in with FOREWARN_TOKEN or --token-file.",
-            )
         if parts.scheme in {"http", "https"} and parts.hostname:
             is_https = parts.scheme == "https"
             return parts.hostname, parts.port or (443 if is_https else 80), is_https

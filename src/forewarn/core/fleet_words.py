@@ -63,7 +63,10 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "priority": _PRIORITY,
         "eviction_policy": _EVICTION_POLICY,
         "terminate_notification": _TERMINATE,
-        "placement_group_size": f"How many instances share one document, 1 to {MOST_INSTANCES}.",
+        "placement_group_size": (
+            f"How many instances share one document, 1 to {MOST_INSTANCES}, by their numbers: with 100, `NAME_0` "
+            "to `NAME_99` share one, even if some of them have gone and later ones have come."
+        ),
         "zones": "The zones that the instances are in, in turn.",
         "resource_group": _RESOURCE_GROUP,
         "tags": _TAGS,

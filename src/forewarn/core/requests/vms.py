@@ -50,14 +50,7 @@ def ask_for_vm(
         return found
     vm = draft.vm(found.name)  # its profile may have been changed by the same request
     request = USER_REQUESTS[cause]
-    if vm.state not in request.allowed_in:
-        verb = "restart" if vm.state is VmState.RUNNING else "start"
-        return Refusal(
-            Code.NOT_ALLOWED,
-            f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
-            f"forewarn vm {verb} {vm.name}",
-        )
-    if (refusal := _busy(draft, vm, cause)) or (refusal := _over_limit(draft, vm, cause, rules)):
+    if refusal := _busy(draft, vm, cause) or _wrong_state(vm, cause) or _over_limit(draft, vm, cause, rules):
         return refusal
     notice = _users_notice(draft, vm, request, rules)
     wanted = Operation(
@@ -128,6 +121,17 @@ def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> t
     if request.action is Action.REIMAGE and not vm.announces_reimage:
         return None
     return rules.least_notice[request.kind]
+
+
+def _wrong_state(vm: Vm, cause: Cause) -> Refusal | None:
+    if vm.state in USER_REQUESTS[cause].allowed_in:
+        return None
+    verb = "restart" if vm.state is VmState.RUNNING else "start"
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
+        f"forewarn vm {verb} {vm.name}",
+    )
 
 
 def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:

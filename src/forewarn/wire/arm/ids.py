@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
+from forewarn.core.requests.machines import SetRef
 from forewarn.core.world import World
 
 COMPUTE = "Microsoft.Compute"
@@ -40,12 +41,10 @@ class Ids:
             return f"{self.of_set(owner)}/{VMS}/{vm.instance}"
         return f"{self.group(vm.resource_group)}/providers/{COMPUTE}/{VMS}/{vm.name}"
 
-
-def name_in(resource_id: str, kind: str) -> str | None:
-    """The name of the resource of that kind in an id, or None where it is no such id."""
-    parts = [part for part in resource_id.split("/") if part]
-    lowered = [part.lower() for part in parts]
-    try:
-        return parts[lowered.index(kind.lower()) + 1]
-    except (ValueError, IndexError):
-        return None
+    def set_in(self, resource_id: str, kind: str) -> SetRef | None:
+        """The set of that kind that an id names; None where it is no such id, or of another subscription."""
+        *before, name = resource_id.strip("/").split("/")
+        group = before[3] if len(before) > 3 else ""  # noqa: PLR2004 - /subscriptions/S/resourceGroups/GROUP
+        wanted = f"{self.group(group)}/providers/{COMPUTE}/{kind}"
+        is_ours = name and group and f"/{'/'.join(before)}".lower() == wanted.lower()
+        return SetRef(group, name) if is_ours else None
