@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from forewarn.core.fleet import ScaleSet, Vm
+from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Condition, Kind, Priority, VmState
 from forewarn.drivers.machines import Trouble
@@ -154,7 +155,7 @@ class Day:
         self._operator.maintain(host or self._host(), asked)
 
     def _degrade(self, host: str | None = None) -> None:
-        self._operator.degrade(host or self._host(), timedelta(minutes=self._dice.randint(10, 300)))
+        self._operator.degrade(host or self._host(), Degradation(timedelta(minutes=self._dice.randint(10, 300))))
 
     def _fail(self, host: str | None = None) -> None:
         self._operator.fail(host or self._host())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from forewarn.control.requests import Accepted
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.requests.sets import ScaleSetWish
 from forewarn.core.terms import Cause, Condition, VmState
@@ -120,13 +120,13 @@ class Operator:
         """Planned work."""
         self._ask(Cause.MAINTAIN, self._vms_on(host), lambda plane: plane.maintain(host, asked, WHO), host)
 
-    def degrade(self, host: str, notice: timedelta) -> None:
+    def degrade(self, host: str, asked: Degradation) -> object:
         """A host is expected to fail."""
         vms = self._vms_on(host)
-        self._change_condition(
+        return self._change_condition(
             host,
             Condition.DEGRADED,
-            lambda: self._ask(Cause.DEGRADE, vms, lambda plane: plane.degrade(host, notice, WHO), host),
+            lambda: self._ask(Cause.DEGRADE, vms, lambda plane: plane.degrade(host, asked, WHO), host),
         )
 
     def fail(self, host: str) -> None:

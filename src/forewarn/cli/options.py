@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from forewarn.cli.client import Client
 from forewarn.cli.output import short
 from forewarn.errors import ForewarnError
-from forewarn.wire.times import parse_duration
+from forewarn.wire.times import parse_duration, parse_instant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,6 +77,24 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic in some ver
 
 
 DURATION = Duration()
+
+
+class InstantOfTime(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
+    """`2026-03-02T22:00:00Z`; without a zone it is UTC."""
+
+    name = "instant"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """The instant that was written."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return parse_instant(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is no instant; write it like 2026-03-02T22:00:00Z", param, ctx)
+
+
+INSTANT = InstantOfTime()
 
 
 class Name(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only

@@ -53,6 +53,7 @@ class AvailabilitySet:
     spread: bool = True
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     tags: Mapping[str, str] = field(default_factory=dict)
+    min_available: int = 0  # planned platform work leaves as many of them running
     kept: str = ""
     is_gone: bool = False
     version: int = 0
@@ -75,6 +76,7 @@ class ScaleSet:
     tags: Mapping[str, str] = field(default_factory=dict)
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     announces_reimage: bool = False
+    min_available: int = 0
     is_leaving: bool = False  # it goes with the last of its instances
     kept: str = ""
     is_gone: bool = False
@@ -92,6 +94,7 @@ class CloudService:
 
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
+    min_available: int = 0
     is_gone: bool = False
     version: int = 0
 
@@ -132,6 +135,7 @@ class Vm:
     announces_reimage: bool = False
     kept: str = ""
     state: VmState = VmState.RUNNING
+    came_in: int = 0  # the commit that brought it to its host
     version: int = 0
 
     @property

@@ -50,6 +50,7 @@ class AvailabilitySetSpec:
     resource_group: str = DEFAULT_RESOURCE_GROUP
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     tags: dict[str, str] = field(default_factory=dict)
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class ScaleSetSpec:
     tags: dict[str, str] = field(default_factory=dict)
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     announces_reimage: bool = False
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class CloudServiceSpec:
 
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)

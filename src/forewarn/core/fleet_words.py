@@ -23,6 +23,10 @@ _AUTO_APPROVE = (
     "What is approved without asking the guests: `Reboot` and `Redeploy` for what the owner asks for, "
     "`AllInstancesDown` for anything while no VM of the document runs."
 )
+_MINIMUM = (
+    f"How many of its VMs planned platform work leaves running, 0 to {MOST_INSTANCES}: it waits while there would "
+    "be fewer, and is refused where it would wait for ever."
+)
 _REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
 
 TABLES: Mapping[type, str] = {
@@ -48,6 +52,7 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "resource_group": _RESOURCE_GROUP,
         "auto_approve": _AUTO_APPROVE,
         "tags": "Names and values that clients are told.",
+        "min_available": _MINIMUM,
     },
     ScaleSetSpec: {
         "name": "As of an availability set.",
@@ -64,10 +69,12 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "tags": _TAGS,
         "auto_approve": _AUTO_APPROVE,
         "announces_reimage": _REIMAGE,
+        "min_available": _MINIMUM,
     },
     CloudServiceSpec: {
         "name": "As of an availability set.",
         "resource_group": _RESOURCE_GROUP,
+        "min_available": _MINIMUM,
     },
     VmSpec: {
         "name": "As of a host.",

@@ -14,7 +14,8 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # of the schema, oldest first; each is a file in migrations/versions
+# Of the schema, oldest first; each is a file in migrations/versions.
+REVISIONS = ("0001", "0002", "0003", "0004", "0008")
 
 metadata = MetaData()
 
@@ -59,6 +60,7 @@ availability_sets = Table(
     Column("spread", Boolean, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("tags", Text, nullable=False),
+    Column("min_available", Integer, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
@@ -80,6 +82,7 @@ scale_sets = Table(
     Column("tags", Text, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("announces_reimage", Boolean, nullable=False),
+    Column("min_available", Integer, nullable=False),
     Column("is_leaving", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
@@ -91,6 +94,7 @@ cloud_services = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("resource_group", String, nullable=False),
+    Column("min_available", Integer, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
 )
@@ -138,6 +142,7 @@ vms = Table(
     Column("announces_reimage", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("state", String, nullable=False),
+    Column("came_in", BigInteger, nullable=False),
     _version(),
 )
 
@@ -153,7 +158,7 @@ operations = Table(
     Column("asked_by", String, nullable=False),
     _micros("created_at"),
     Column("phase", String, nullable=False, index=True),
-    Column("host", String),
+    Column("host", String, index=True),
     Column("description", Text, nullable=False),
     Column("duration_seconds", Integer, nullable=False),
     _micros("started_at", nullable=True),
@@ -186,6 +191,10 @@ events = Table(
     _micros("started_at", nullable=True),
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
+    Column("moved_in", BigInteger, nullable=False),
+    Column("postponed_by", String),
+    _micros("postponed_at", nullable=True),
+    _micros("postponed_from", nullable=True),
     _version(),
 )
 
