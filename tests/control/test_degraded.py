@@ -1,4 +1,4 @@
-"""Hosts that are expected to fail: one incident each, pulled nearer when the risk grows, and not too many at once."""
+"""Hosts that are expected to fail: one incident each, pulled nearer as the risk grows, not too many at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The eleven laws, a checker each. A checker sees what the witness sees and raises `LawBroken`."""
+"""The twelve laws, a checker each. A checker sees what the witness sees and raises `LawBroken`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from tests.simulation.laws import (
     law09_answered,
     law10_ends,
     law11_unrelated,
+    law12_minimum,
 )
 
 LAWS = (
@@ -28,4 +29,5 @@ LAWS = (
     law09_answered.Law,
     law10_ends.Law,
     law11_unrelated.Law,
+    law12_minimum.Law,
 )
