@@ -6,7 +6,7 @@ An operation is one thing done at once, so all its events move with the one that
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
@@ -63,12 +63,14 @@ def _instant_of(event: Event, asked: Postponement) -> datetime | Refusal:
             "An event is postponed until an instant or by a length of time, and one of the two has to be given.",
             "Give until or by, not both.",
         )
-    if asked.until is not None:
-        return notice_ends(asked.until, timedelta(0))
     try:
+        if asked.until is not None:
+            return notice_ends(asked.until.astimezone(UTC), timedelta(0))
         return notice_ends(event.lapses_at, asked.by or timedelta(0))
     except OverflowError:
-        return Refusal(Code.BAD_REQUEST, "That is later than any calendar goes.", "Ask for less.")
+        return Refusal(
+            Code.BAD_REQUEST, "No calendar has the instant that is asked for.", "Ask for a nearer one."
+        )
 
 
 def _not_open_to_it(draft: Draft, event: Event, operation: Operation) -> Refusal | None:
