@@ -75,8 +75,7 @@ def test_a_reclaim_of_more_than_there_are_is_refused(still: CommandLine):
     assert still.complains("host", "reclaim", "host-1", "--vms", "2") == (
         1,
         shown(
-            "error: 2 VMs were to leave host-1, and it has 1 running Spot VMs that are not leaving already "
-            "(frugal).",
+            "error: 2 Spot VMs were to leave host-1; running there and not leaving already: 1 (frugal).",
             "hint:  Only Spot VMs can be evicted. Ask for fewer.",
         ),
     )

@@ -139,7 +139,7 @@ def test_work_that_would_break_the_minimum_for_ever_is_refused_with_the_rule_and
 
     assert said.code is Code.NOT_ALLOWED
     assert said.message == (
-        "host-0 cannot be maintained: 2 of the 4 VMs of app are to be available, and 3 are on host-0 "
+        "host-0 cannot be maintained: 2 of the 4 VMs of app are to be available, and host-0 has 3 of them "
         "(app-0, app-1, app-2)."
     )
     assert said.hint == "Move some away (forewarn vm redeploy app-2), or lower min_available of app."

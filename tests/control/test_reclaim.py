@@ -77,8 +77,7 @@ def test_more_than_there_are_is_refused_with_the_numbers_and_the_names_and_nobod
 
     assert said.code is Code.NOT_ALLOWED
     assert said.message == (
-        "4 VMs were to leave host-0, and it has 3 running Spot VMs that are not leaving already "
-        "(spot-0, spot-1, spot-2)."
+        "4 Spot VMs were to leave host-0; running there and not leaving already: 3 (spot-0, spot-1, spot-2)."
     )
     assert bench.plane.world.number == number
 
@@ -90,12 +89,12 @@ def test_vms_that_are_off_or_leaving_already_are_not_counted(bench: Bench):
 
     said = refusal(bench.reclaim("host-0", 2))
 
-    assert "it has 1 running Spot VMs that are not leaving already (spot-2)" in said.message
+    assert "running there and not leaving already: 1 (spot-2)" in said.message
 
 
 def test_a_host_that_is_not_there_or_without_spot_vms_is_refused(bench: Bench):
     assert refusal(bench.reclaim("nowhere", 1)).code is Code.NOT_FOUND
-    assert "it has 0 running Spot VMs" in refusal(bench.reclaim("host-3", 1)).message
+    assert "running there and not leaving already: 0." in refusal(bench.reclaim("host-3", 1)).message
 
 
 def test_what_is_only_scheduled_for_the_vms_is_overtaken_in_the_same_commit(bench: Bench):

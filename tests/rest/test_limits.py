@@ -106,7 +106,7 @@ def test_a_reclaim_of_more_than_there_are_names_those_that_there_are(service: Ru
 
     assert (status, error["code"]) == (409, "NotAllowed")
     assert error["message"] == (
-        "2 VMs were to leave host-1, and it has 1 running Spot VMs that are not leaving already (frugal)."
+        "2 Spot VMs were to leave host-1; running there and not leaving already: 1 (frugal)."
     )
 
 
@@ -128,7 +128,7 @@ def test_work_that_would_break_a_minimum_for_ever_is_refused_with_the_rule_and_t
 
     assert (status, error["code"]) == (409, "NotAllowed")
     assert error["message"] == (
-        "host-2 cannot be maintained: 3 of the 3 VMs of web are to be available, and 1 are on host-2 (web-2)."
+        "host-2 cannot be maintained: 3 of the 3 VMs of web are to be available, and host-2 has 1 of them (web-2)."
     )
 
 

@@ -346,7 +346,7 @@ def _waits_for_a_hanging_driver() -> list[object]:
 
 
 PLANTED = (
-    Planted("starts a minute early", 1, "before its NotBefore", _starts_a_minute_early),
+    Planted("starts a minute early", 1, "before its NotBefore|was promised", _starts_a_minute_early),
     Planted("lets a clock step eat the notice", 1, "was promised", _forgets_elapsed_time),
     Planted("promises a tenth too little", 2, "of notice", _promises_too_little),
     Planted("promises anew half of what it should", 2, "of notice", _promises_anew_too_little),

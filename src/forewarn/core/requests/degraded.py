@@ -135,5 +135,5 @@ def _too_many(world: World, host: Host, rules: Rules) -> Refusal | None:
         Code.LIMIT_REACHED,
         f"{host.name} is not called degraded: {len(sick)} hosts are sick already, {names}{more}, and the limit is "
         f"{limit} ({rules.sick_host_percent:g} % of {declared} hosts, and never fewer than {LEAST_SICK_HOSTS}).",
-        "See whether they are: forewarn host list. If so, recover those that are well, or say it with anyway.",
+        "See whether they are: forewarn host list. Recover those that are well, or say it with --anyway.",
     )

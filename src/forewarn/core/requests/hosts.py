@@ -96,7 +96,7 @@ def _never_enough(draft: Draft, host: Host) -> Refusal | None:
         return Refusal(
             Code.NOT_ALLOWED,
             f"{host.name} cannot be maintained: {excess.minimum} of the {excess.size} VMs of {name} are to be "
-            f"available, and {len(excess.wanted)} are on {host.name} ({names}).",
+            f"available, and {host.name} has {len(excess.wanted)} of them ({names}).",
             f"Move some away (forewarn vm redeploy {excess.wanted[-1]}), or lower min_available of {name}.",
         )
     return None

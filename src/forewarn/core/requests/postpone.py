@@ -68,9 +68,7 @@ def _instant_of(event: Event, asked: Postponement) -> datetime | Refusal:
             return notice_ends(asked.until.astimezone(UTC), timedelta(0))
         return notice_ends(event.lapses_at, asked.by or timedelta(0))
     except OverflowError:
-        return Refusal(
-            Code.BAD_REQUEST, "No calendar has the instant that is asked for.", "Ask for a nearer one."
-        )
+        return Refusal(Code.BAD_REQUEST, "No calendar has the instant that is asked for.", "Ask for a nearer one.")
 
 
 def _not_open_to_it(draft: Draft, event: Event, operation: Operation) -> Refusal | None:

@@ -26,8 +26,8 @@ def reclaim(
         names = f" ({', '.join(vm.name for vm in running)})" if running else ""
         return Refusal(
             Code.NOT_ALLOWED,
-            f"{count} VMs were to leave {host}, and it has {len(running)} running Spot VMs that are not leaving "
-            f"already{names}.",
+            f"{count} Spot VMs were to leave {host}; running there and not leaving already: "
+            f"{len(running)}{names}.",
             "Only Spot VMs can be evicted. Ask for fewer." if running else "Only Spot VMs can be evicted.",
         )
     for vm in running[-1 : -count - 1 : -1]:
