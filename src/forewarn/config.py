@@ -269,6 +269,18 @@ SETTINGS = (
         "What guests of a failed host are told: Redeploy (default) or Reboot.",
     ),
     Setting(
+        "sick_host_percent",
+        _number(0),
+        "PERCENT",
+        "How many of the hosts may be called sick at once, and never fewer than 5 (default 10; 0 for any number).",
+    ),
+    Setting(
+        "postpone_limit",
+        _number(0),
+        "SECONDS",
+        "How long after its first NotBefore an event can be postponed to (default 604800; 0 for not at all).",
+    ),
+    Setting(
         "action_limit",
         _number(1),
         "SECONDS",
@@ -327,6 +339,8 @@ class Settings:
     lead: float = 5.0
     reset_incarnation: bool = False
     failed_host_kind: Kind = Kind.REDEPLOY
+    sick_host_percent: float = 10.0
+    postpone_limit: float = 604800.0
     action_limit: float = 1800.0
     health_command: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     machines: Path | None = None

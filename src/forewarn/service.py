@@ -109,6 +109,8 @@ class Service:
             user_operation_limit=settings.user_operation_limit,
             resets_incarnation=settings.reset_incarnation,
             failed_host_kind=settings.failed_host_kind,
+            sick_host_percent=settings.sick_host_percent,
+            postpone_limit=timedelta(seconds=settings.postpone_limit),
             action_limit=timedelta(seconds=settings.action_limit),
         )
         self.machines = Machines.open(_machines_file(settings))

@@ -20,9 +20,11 @@ from forewarn.core.holds import holds
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
+from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
+from forewarn.core.requests.postpone import Postponement
 from forewarn.core.rollout_course import Verdict, no_checks
-from forewarn.core.terms import Cause, Kind
+from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.drivers.base import Driver
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
@@ -101,13 +103,29 @@ class Bench:
         self.plane.tick()
         return outcome
 
-    def degrade(self, host: str, **notice: float) -> Accepted | Refusal:
-        outcome = self.plane.degrade(host, timedelta(**notice) if notice else None, "operator")
+    def degrade(
+        self, host: str, risk: Risk | None = None, *, anyway: bool = False, **notice: float
+    ) -> Accepted | Refusal:
+        asked = Degradation(timedelta(**notice) if notice else None, risk, anyway=anyway)
+        outcome = self.plane.degrade(host, asked, "operator")
         self.plane.tick()
         return outcome
 
-    def fail(self, host: str) -> Accepted | Refusal:
-        outcome = self.plane.fail(host, "operator")
+    def fail(self, host: str, kind: Kind | None = None) -> Accepted | Refusal:
+        outcome = self.plane.fail(host, "operator", kind)
+        self.plane.tick()
+        return outcome
+
+    def reclaim(self, host: str, count: int) -> list[Accepted] | Refusal:
+        outcome = self.plane.reclaim(host, count, "operator")
+        self.plane.tick()
+        return outcome
+
+    def postpone(
+        self, event: Event, until: datetime | None = None, *, reason: str = "", by: str = "owner", **later: float
+    ) -> Refusal | None:
+        asked = Postponement(until, timedelta(**later) if later else None, reason)
+        outcome = self.plane.postpone(event.id, asked, by)
         self.plane.tick()
         return outcome
 

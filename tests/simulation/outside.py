@@ -65,6 +65,10 @@ class Outside:
         row = self._row("SELECT approvals FROM events WHERE id = ?", event)
         return {by for by, _ in json.loads(row.approvals)} if row else set()
 
+    def postponed_by(self, event: str) -> str | None:
+        row = self._row("SELECT postponed_by FROM events WHERE id = ?", event)
+        return row.postponed_by if row else None
+
     def generation(self, scope: str) -> int | None:
         row = self._row("SELECT generation FROM scopes WHERE id = ? AND NOT is_gone", scope)
         return row.generation if row else None

@@ -64,6 +64,13 @@ class Promises:
             lambda: by in self.outside.approvers(event),
         )
 
+    def postponed(self, event: str, by: str) -> None:
+        self._promise(
+            ("postponement", event),
+            f"{event} was said to be postponed by {by} and is not",
+            lambda: self.outside.postponed_by(event) == by,
+        )
+
     def polled(self, scope: str) -> None:
         generation, at = self.outside.generation(scope), self._elapsed()
 

@@ -12,8 +12,11 @@ from datetime import UTC, datetime, timedelta
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
+from forewarn.core.event import Event
+from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
-from forewarn.core.terms import Cause
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause, VmState
 from forewarn.core.world import Changes, World
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
@@ -23,7 +26,7 @@ from tests.simulation.counting import Counting
 from tests.simulation.day import Day
 from tests.simulation.faults import Crash, Dice, FaultyDriver, FaultyStore
 from tests.simulation.felt import MachinesAsFelt
-from tests.simulation.fleets import random_fleet
+from tests.simulation.fleets import minimum_of, random_fleet
 from tests.simulation.laws import LAWS
 from tests.simulation.lobby import Lobby
 from tests.simulation.outside import Outside
@@ -307,6 +310,32 @@ class Simulation:
         """Whether the scope is on, as far as it was seen."""
         return scope in self.witness.shown and self.witness.shown[scope].is_on
 
+    def is_short_without(self, event: Event) -> bool:
+        """Whether a set has fewer VMs available than its minimum while those of the event's operation are away.
+
+        Judged by what guests can read and by what the machines feel. Those that are away already are no loss, nor
+        are those that count as down because nobody could tell what has become of them.
+        """
+        own = [each.event for each in self.witness.of_operation(event.operation) if each.gone_at is None]
+        taken = {vm for each in own for vm in each.resources}
+        first = self.witness.vms[event.resources[0]]
+        members = [vm for vm in self.witness.vms.values() if vm.set_name == first.set_name]
+        up = {vm.name for vm in members if self._does_its_job(vm, event)} if first.set_name else set()
+        minimum = minimum_of(self.fleet, first.set_name or "")
+        lost = {vm.name for vm in members if vm.name in up & taken and vm.state is not VmState.DOWN}
+        return bool(lost) and len(up - taken) < minimum
+
+    def _does_its_job(self, vm: Vm, started: Event) -> bool:
+        """Whether the VM was up when the event started, but for what the event's own operation does to it."""
+        if self.felt.is_off(vm.name) or self.felt.why_down(vm.name, but=started.operation):
+            return False
+        return not any(
+            # After a restart both may be seen for the first time; the commit tells which was first.
+            event.phase is Phase.STARTED and event.version <= started.version and vm.name in event.resources
+            for event in self.witness.events_shown(vm.scope)
+            if event.operation != started.operation
+        )
+
     def was_approved(self, event: str) -> bool:
         """Whether an approval of the event was answered with success."""
         return event in self.approved
@@ -321,6 +350,7 @@ def _random_rules(dice: random.Random) -> Rules:
         user_operation_limit=dice.choice([2, 10, 100]),
         resets_incarnation=dice.random() < 0.3,
         silence=timedelta(hours=dice.choice([2, 2, 24])),
+        postpone_limit=timedelta(hours=dice.choice([1, 6, 168])),
     )
 
 

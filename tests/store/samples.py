@@ -27,7 +27,7 @@ NOW = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
 MARK = ClockMark("some-boot", timedelta(seconds=77, microseconds=5), NOW)
 
 HOST = Host("host-0", "1", 2, {"rack": "é\"'%_"}, Condition.DEGRADED, is_declared=False)
-AVAILABILITY_SET = AvailabilitySet("web", "prod", 7, 3, spread=False)
+AVAILABILITY_SET = AvailabilitySet("web", "prod", 7, 3, spread=False, min_available=2)
 SCALE_SET = ScaleSet(
     "pool",
     "prod",
@@ -40,8 +40,9 @@ SCALE_SET = ScaleSet(
     50,
     ("1", "2"),
     {"a": "b"},
+    min_available=1,
 )
-CLOUD_SERVICE = CloudService("legacy", "prod")
+CLOUD_SERVICE = CloudService("legacy", "prod", 1)
 SCOPE = Scope(
     "pool/1",
     ScopeKind.PLACEMENT_GROUP,
@@ -75,6 +76,7 @@ VM = Vm(
     terminate_notification=timedelta(minutes=7),
     tags={"team": "blue"},
     state=VmState.STOPPED,
+    came_in=7,
 )
 OPERATION = Operation(
     "0b7e8c1a-0000-4000-8000-000000000001",
@@ -112,6 +114,10 @@ EVENT = Event(
     (Approval("pool_0", NOW), Approval("web-0", NOW + timedelta(seconds=1))),
     NOW,
     reason="because",
+    moved_in=9,
+    postponed_by="somebody",
+    postponed_at=NOW,
+    postponed_from=NOW + timedelta(minutes=14),
 )
 ATTEMPT = Attempt(
     OPERATION.id,

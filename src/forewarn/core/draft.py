@@ -141,6 +141,8 @@ class Draft:
 
     def put(self, entity: Entity) -> None:
         """Keep a new version of an entity."""
+        if isinstance(entity, Vm):
+            entity = self._with_arrival(entity)
         if find(self.world, entity) is entity:
             entity = replace(entity, version=self.number)
         else:  # it was made for this draft and nobody else has it: stamped, not copied
@@ -150,6 +152,12 @@ class Draft:
             self._events_put.setdefault(entity.operation, {})[entity.id] = None
         elif isinstance(entity, Attempt):
             self._attempts_put.setdefault(entity.operation, {})[entity.vm] = None
+
+    def _with_arrival(self, vm: Vm) -> Vm:
+        """The VM, with the commit that brought it to where it is."""
+        before = self.world.vms.get(vm.name)
+        has_come = before is None or before.host != vm.host
+        return replace(vm, came_in=self.number) if has_come else vm
 
     def next_event_number(self) -> int:
         """A number for a new event, larger than that of every event before it."""

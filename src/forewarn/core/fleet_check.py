@@ -125,6 +125,9 @@ def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
         where = Place("scale_sets", index, "placement_group_size")
         yield from _range(where, scale_set.placement_group_size, 1, MOST_INSTANCES)
         yield from _check_terminate(Place("scale_sets", index, "terminate_notification"), scale_set)
+    for section in ("availability_sets", "scale_sets", "cloud_services"):
+        for index, entry in enumerate(getattr(spec, section)):
+            yield from _range(Place(section, index, "min_available"), entry.min_available, 0, MOST_INSTANCES)
     domains = {each.name: each.update_domains for each in spec.availability_sets}
     for index, vm in enumerate(spec.vms):
         if vm.update_domain is not None:

@@ -27,6 +27,10 @@ _HEALTH = (
     "What a rollout asks before it goes on from one wave to the next: an address that has to answer 2xx, "
     "or the name of a command that the service knows (`--health-command`)."
 )
+_MINIMUM = (
+    f"How many of its VMs planned platform work leaves running, 0 to {MOST_INSTANCES}: it waits while there would "
+    "be fewer, and is refused where it would wait for ever."
+)
 _REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
 
 TABLES: Mapping[type, str] = {
@@ -53,6 +57,7 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "auto_approve": _AUTO_APPROVE,
         "tags": "Names and values that clients are told.",
         "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     ScaleSetSpec: {
         "name": "As of an availability set.",
@@ -73,11 +78,13 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "auto_approve": _AUTO_APPROVE,
         "announces_reimage": _REIMAGE,
         "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     CloudServiceSpec: {
         "name": "As of an availability set.",
         "resource_group": _RESOURCE_GROUP,
         "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     VmSpec: {
         "name": "As of a host.",

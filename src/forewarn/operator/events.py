@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
+from typing import Annotated
 
 import msgspec
 
@@ -11,10 +13,22 @@ from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
+from forewarn.core.requests.postpone import Postponement
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
 from forewarn.operator.roles import Role
 from forewarn.store import history
-from forewarn.wire.rest import EventView, HistoryRow, OperationView, event_view, history_row, operation_view
+from forewarn.wire.rest import (
+    ONE_LINE,
+    EventView,
+    HistoryRow,
+    Instant,
+    OperationView,
+    event_view,
+    history_row,
+    operation_view,
+)
+
+_TEN_YEARS_SECONDS = 10 * 365 * 86400
 
 
 class EventList(msgspec.Struct):
@@ -29,6 +43,19 @@ class History(msgspec.Struct):
 
     history: list[HistoryRow]
     next: str | None = None
+
+
+class PostponeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Until when an event is put off, or by how much; one of the two."""
+
+    until: Annotated[Instant | None, msgspec.Meta(description="its new NotBefore")] = None
+    by_seconds: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=_TEN_YEARS_SECONDS)] | None,
+        msgspec.Meta(description="how much later than its NotBefore"),
+    ] = None
+    reason: Annotated[
+        str, msgspec.Meta(max_length=1000, pattern=ONE_LINE, description="for the audit, in one line")
+    ] = ""
 
 
 def find_event(plane: ControlPlane, name: str) -> Event | Refusal:
@@ -132,6 +159,19 @@ async def cancel(call: Call, _: Nothing) -> EventView | Refusal:
     return refusal if refusal is not None else await show_event(call, Nothing())
 
 
+async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
+    """Put an event's whole operation off."""
+    by = None if body.by_seconds is None else timedelta(seconds=body.by_seconds)
+    asked = Postponement(body.until, by, body.reason)
+
+    def write(plane: ControlPlane) -> Refusal | None:
+        found = find_event(plane, call.path("id"))
+        return found if isinstance(found, Refusal) else plane.postpone(found.id, asked, call.actor)
+
+    refusal = await call.on_plane(write, call.office.plane)
+    return refusal if refusal is not None else await show_event(call, Nothing())
+
+
 async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
     """One operation, open or ended."""
 
@@ -184,6 +224,15 @@ ENDPOINTS = [
     Endpoint("GET", "/v1/events/{id}", show_event, "One event, with what it waits for", EventView),
     Endpoint("POST", "/v1/events/{id}/approve", approve, "Approve an event", EventView, role=Role.APPROVER),
     Endpoint("POST", "/v1/events/{id}/cancel", cancel, "Cancel an event's whole operation", EventView),
+    Endpoint(
+        "POST",
+        "/v1/events/{id}/postpone",
+        postpone,
+        "Put planned work off, once per event: all events of its operation move",
+        EventView,
+        body=PostponeBody,
+        role=Role.APPROVER,
+    ),
     Endpoint("GET", "/v1/operations/{id}", show_operation, "One operation", OperationView),
     Endpoint(
         "GET",

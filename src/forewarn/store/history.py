@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from forewarn.core.event import Event
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause
 from forewarn.store.codec import Codec
 from forewarn.store.tables import events, operations
 
@@ -56,6 +57,13 @@ def operations_of_batch(connection: sa.Connection, batch: str) -> list[Operation
     """The operations that one request asked for, open or ended; or the one of that id."""
     query = sa.select(operations).where(sa.or_(operations.c.batch == batch, operations.c.id == batch))
     return [_OPERATIONS.decode(row) for row in connection.execute(query)]
+
+
+def last_on_host(connection: sa.Connection, host: str, cause: Cause) -> Operation | None:
+    """The last operation that a host saw for this cause, open or ended."""
+    query = sa.select(operations).where(operations.c.host == host, operations.c.cause == cause)
+    row = connection.execute(query.order_by(operations.c.version.desc()).limit(1)).one_or_none()
+    return _OPERATIONS.decode(row) if row else None
 
 
 def find_events(connection: sa.Connection, beginning: str, limit: int = 3) -> list[Event]:

@@ -15,13 +15,8 @@ from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0005",
-)  # of the schema, oldest first; each is a file in migrations/versions
+# Of the schema, oldest first; each is a file in migrations/versions.
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0008")
 
 metadata = MetaData()
 
@@ -67,6 +62,7 @@ availability_sets = Table(
     Column("auto_approve", Text, nullable=False),
     Column("tags", Text, nullable=False),
     Column("health_check", String),
+    Column("min_available", Integer, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
@@ -89,6 +85,7 @@ scale_sets = Table(
     Column("auto_approve", Text, nullable=False),
     Column("announces_reimage", Boolean, nullable=False),
     Column("health_check", String),
+    Column("min_available", Integer, nullable=False),
     Column("is_leaving", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
@@ -101,6 +98,7 @@ cloud_services = Table(
     Column("name", String, primary_key=True),
     Column("resource_group", String, nullable=False),
     Column("health_check", String),
+    Column("min_available", Integer, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
 )
@@ -148,6 +146,7 @@ vms = Table(
     Column("announces_reimage", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("state", String, nullable=False),
+    Column("came_in", BigInteger, nullable=False),
     _version(),
 )
 
@@ -163,7 +162,7 @@ operations = Table(
     Column("asked_by", String, nullable=False),
     _micros("created_at"),
     Column("phase", String, nullable=False, index=True),
-    Column("host", String),
+    Column("host", String, index=True),
     Column("description", Text, nullable=False),
     Column("duration_seconds", Integer, nullable=False),
     _micros("started_at", nullable=True),
@@ -232,6 +231,10 @@ events = Table(
     _micros("started_at", nullable=True),
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
+    Column("moved_in", BigInteger, nullable=False),
+    Column("postponed_by", String),
+    _micros("postponed_at", nullable=True),
+    _micros("postponed_from", nullable=True),
     _version(),
 )
 

@@ -22,6 +22,7 @@ from forewarn.core.world import World
 from forewarn.wire.times import iso_duration
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"  # a text without breaks and control characters
 
 
 class ErrorDetail(msgspec.Struct):
@@ -97,6 +98,7 @@ class SetView(msgspec.Struct):
     kind: ScopeKind
     resource_group: str
     update_domains: int
+    min_available: int
     vms: list[str]
 
 
@@ -122,6 +124,9 @@ class EventView(msgspec.Struct):
     approved_by: str | None
     approved_at: Instant | None
     approvals: list[ApprovalView]
+    postponed_by: str | None
+    postponed_at: Instant | None
+    postponed_from: Instant | None
     started_at: Instant | None
     ended_at: Instant | None
     description: str
@@ -259,6 +264,7 @@ def set_view(world: World, each: VmSet) -> SetView:
         kind=_SET_KINDS[type(each)],
         resource_group=each.resource_group,
         update_domains=each.update_domains,
+        min_available=each.min_available,
         vms=sorted(vm.name for vm in world.members_of_set(each.name)),
     )
 
@@ -290,6 +296,9 @@ def event_view(world: World, event: Event, now: datetime) -> EventView:
         approved_by=event.approved_by,
         approved_at=event.approved_at,
         approvals=_approvals(event),
+        postponed_by=event.postponed_by,
+        postponed_at=event.postponed_at,
+        postponed_from=event.postponed_from,
         started_at=event.started_at,
         ended_at=event.ended_at,
         description=event.description,

@@ -19,7 +19,7 @@ Domain = tuple[str, int]
 
 
 class Law(Checker):
-    number = 12
+    number = 13
 
     def __init__(self, simulation) -> None:
         super().__init__(simulation)

@@ -156,7 +156,7 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     )
 
 
-def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | None:
+def evict(draft: Draft, name: str, operation: str, rules: Rules, batch: str | None = None) -> Refusal | None:
     """Take a Spot VM's capacity back: Preempt, which outranks all that is only scheduled for the VM."""
     vm = find_vm(draft.world, name)
     if isinstance(vm, Refusal):
@@ -187,6 +187,7 @@ def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | No
             created_at=draft.now,
             phase=Phase.SCHEDULED,
             description=DESCRIPTIONS[Cause.EVICT],
+            batch=batch,
         ),
         [vm],
         rules.least_notice[Kind.PREEMPT],
