@@ -9,7 +9,7 @@ import difflib
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from forewarn.wire.toml_lines import find_lines, syntax_problem
 
 ENVIRONMENT_PREFIX = "FOREWARN_"
 _MOST = 1_000_000_000  # in seconds, some thirty years
+_MOST_DAYS = 36_500
 
 Address = tuple[str, int]
 
@@ -121,6 +122,13 @@ def _count(value: object) -> int:
     return int(number)
 
 
+def _days(value: object) -> int:
+    days = _count(value)
+    if days > _MOST_DAYS:
+        raise ValueError(f"{value} is too large; it can be {_MOST_DAYS} at most, or 0 for ever")
+    return days
+
+
 def _simulated_seconds(value: object) -> dict[Action, float]:
     """`reboot=60,redeploy=120`, the same as a list, or a table."""
     if isinstance(value, Mapping):
@@ -217,6 +225,12 @@ SETTINGS = (
     ),
     Setting("user_operation_limit", _count, "N", "Open user operations per scope (default 100; 0 for no limit)."),
     Setting(
+        "history_days",
+        _days,
+        "N",
+        "How many days what has ended is kept, and who did it (default 365; 0 for ever).",
+    ),
+    Setting(
         "guest",
         _text,
         "NAME",
@@ -295,6 +309,7 @@ class Settings:
     rate_limit: float | None = None
     first_call_delay: float = 0.0
     user_operation_limit: int = 100
+    history_days: int = 365
     guest: str | None = None
     demo: bool = False
     lead: float = 5.0
@@ -312,6 +327,11 @@ class Settings:
     def is_virtual(self) -> bool:
         """Whether time stands still until it is moved."""
         return self.clock == "virtual"
+
+    @property
+    def keep_history(self) -> timedelta | None:
+        """How long what has ended is kept; None: for ever."""
+        return timedelta(days=self.history_days) if self.history_days else None
 
     @property
     def requests_per_second(self) -> float:

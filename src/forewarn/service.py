@@ -110,7 +110,12 @@ class Service:
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
         self.plane = ControlPlane(
-            store=self.store, driver=self.driver, board=self.board, clock=self.clock, rules=rules
+            store=self.store,
+            driver=self.driver,
+            board=self.board,
+            clock=self.clock,
+            rules=rules,
+            keep_history=settings.keep_history,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None

@@ -27,6 +27,7 @@ from forewarn.store.tables import TABLE_OF, attempts, events, marks, operations,
 
 _OPEN = (Phase.SCHEDULED, Phase.STARTED)
 _MICROSECOND = timedelta(microseconds=1)
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # all its queries see the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ class SqlStore:
         """What is committed by now, as it is at this moment, beside whoever writes."""
         try:
             with self._opened.another() as connection:
-                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else "BEGIN READ ONLY")
+                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else _BEGIN_READING)
                 try:
                     yield connection
                 finally:

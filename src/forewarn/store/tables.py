@@ -14,7 +14,8 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # of the schema, oldest first; each is a file in migrations/versions
+# Of the schema, oldest first; each is a file in migrations/versions.
+REVISIONS = ("0001", "0002", "0003", "0004", "0007")
 
 metadata = MetaData()
 
@@ -23,8 +24,8 @@ def _version() -> Column[int]:
     return Column("version", BigInteger, nullable=False, index=True)
 
 
-def _micros(name: str, *, nullable: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable)
+def _micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable, index=index)
 
 
 hosts = Table(
@@ -158,7 +159,7 @@ operations = Table(
     Column("duration_seconds", Integer, nullable=False),
     _micros("started_at", nullable=True),
     _micros("begin_at", nullable=True),
-    _micros("ended_at", nullable=True),
+    _micros("ended_at", nullable=True, index=True),
     Column("reason", Text, nullable=False),
     Column("batch", String, index=True),
     _version(),
@@ -210,8 +211,8 @@ deeds = Table(
     "deeds",
     metadata,
     Column("id", Integer, primary_key=True),
-    _micros("at"),
-    Column("actor", String, nullable=False),
+    _micros("at", index=True),
+    Column("actor", String, nullable=False, index=True),
     Column("verb", String, nullable=False),
     Column("operation", String, index=True),
     Column("event", String),
