@@ -25,6 +25,7 @@ _COMMANDS = {
     "host": ("forewarn.cli.host", "host", "Hosts: list, show, maintain, degrade, fail, recover."),
     "scope": ("forewarn.cli.scope", "scope", "Scopes: who shares a document, and whether anybody asks."),
     "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, cancel, history."),
+    "audit": ("forewarn.cli.history", "audit", "Who did what, and when."),
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
     "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),
