@@ -60,12 +60,18 @@ def test_what_nobody_expected_to_take_any_time_is_not_told_as_minus_one():
     ],
     ids=["nobody", "a guest", "an operator", "nobody was up"],
 )
-def test_a_line_says_who_let_the_event_start(by: str | None, is_guest: bool, approver: Approver):  # noqa: FBT001
+def test_a_line_says_who_let_the_event_start(by: str | None, approver: Approver, *, is_guest: bool):
     approvals = (Approval(by, NOW), Approval("later", NOW)) if by else ()
 
     line = Line(OPERATION, event(approvals=approvals), is_approved_by_guest=is_guest)
 
     assert line.approver is approver
+
+
+def test_nobody_let_an_event_start_that_did_not():
+    approved = event(given=None, phase=Phase.CANCELLED, approvals=(Approval("web-0", NOW),))
+
+    assert Line(OPERATION, approved, is_approved_by_guest=True).approver is None
 
 
 def test_a_summary_counts_outcomes_and_gives_least_median_and_most():

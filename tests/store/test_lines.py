@@ -11,9 +11,11 @@ import pytest
 
 from forewarn.core.event import EVENTS_PER_COMMIT, Approval, Event
 from forewarn.core.fleet import Vm
+from forewarn.core.history import Approver, Figures
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, VmState
+from forewarn.store.figures import list_figures
 from forewarn.store.lines import Cursor, Filter, find_unknown, list_history
 from forewarn.store.sql import SqlStore
 from tests.store.databases import fresh_database
@@ -261,3 +263,33 @@ def test_what_is_let_go_while_a_page_is_read_does_not_spoil_it(told: SqlStore):
 
     assert before == after
     assert lines(told) == []
+
+
+@pytest.mark.parametrize("wanted", [{}, {"asked_by": "bob"}, {"vm": "nonsense"}], ids=str)
+def test_the_figures_of_lines_are_those_that_the_lines_themselves_give(told: SqlStore, wanted):
+    """A summary reads figures, page by page, and not lines: both say the same."""
+    found, after = [], None
+    with told.reading() as connection:
+        expected = [line.figures for _, line in list_history(connection, Filter(**wanted), limit=100)]
+        for _ in range(10):
+            page, after = list_figures(connection, Filter(**wanted), after=after, limit=2)
+            found += page
+            if after is None:
+                break
+
+    assert found == expected
+
+
+def test_figures_tell_interruptions_notice_and_who_approved(store: SqlStore):
+    of = operation(1, Phase.COMPLETED, "web-0", "web-1", "web-2")
+    approved = event(1, of, Phase.COMPLETED, "web-0", "web-1", approvals=(Approval("web-1", NOW),))
+    begun = replace(attempt(of, "web-2", 1), ended_at=None)
+    keep(store, (machine("web-1"), of, approved, attempt(of, "web-0", 9), attempt(of, "web-1", -5), begun))
+
+    with store.reading() as connection:
+        ((figures,), after) = list_figures(connection, Filter(), after=None, limit=9)
+        ((_, line),) = list_history(connection, limit=9)
+
+    assert figures == Figures(Phase.COMPLETED, Approver.GUESTS, 900.0, 0.0, 9, [9.0, 0.0])
+    assert line.figures == figures
+    assert after is None

@@ -6,11 +6,12 @@ A line is an event that has ended, or an operation of which guests were told not
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from statistics import median
+from typing import NamedTuple
 
 from forewarn.core.event import Event
 from forewarn.core.operation import Attempt, Operation
@@ -71,14 +72,44 @@ class Line:
         return [max(last - first, timedelta(0)) for first, last in ended]
 
     @property
-    def approver(self) -> Approver:
-        """Who let it start."""
-        by = self.event.approved_by if self.event else None
-        if by is None:
-            return Approver.NOBODY
-        if self.is_approved_by_guest:
-            return Approver.GUESTS
-        return Approver.POLICY if by == AutoApproval.ALL_DOWN else Approver.OPERATORS
+    def approver(self) -> Approver | None:
+        """Who let it start; None: it did not, or guests were told nothing."""
+        if self.event is None or self.event.started_at is None:
+            return None
+        return approver_of(self.event.approved_by, is_guest=self.is_approved_by_guest)
+
+    @property
+    def figures(self) -> Figures:
+        """What a summary needs of it."""
+        promised, given = self.notice_promised, self.notice_given
+        return Figures(
+            outcome=self.about.phase,
+            approver=self.approver,
+            promised=None if promised is None else promised.total_seconds(),
+            given=None if given is None else given.total_seconds(),
+            expected=self.interruption_expected_seconds,
+            interruptions=[each.total_seconds() for each in self.interruptions],
+        )
+
+
+def approver_of(first: str | None, *, is_guest: bool) -> Approver:
+    """Who let an event start, by the name of the first who approved."""
+    if first is None:
+        return Approver.NOBODY
+    if is_guest:
+        return Approver.GUESTS
+    return Approver.POLICY if first == AutoApproval.ALL_DOWN else Approver.OPERATORS
+
+
+class Figures(NamedTuple):
+    """What a summary needs of a line; times are in seconds."""
+
+    outcome: Phase
+    approver: Approver | None
+    promised: float | None
+    given: float | None
+    expected: int | None
+    interruptions: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +136,7 @@ class Summary:
 
 
 class Summing:
-    """Lines come in as they are read; the summary is what is asked at the end."""
+    """Figures of lines come in as they are read; the summary is what is asked at the end."""
 
     def __init__(self) -> None:
         self._lines = 0
@@ -117,27 +148,26 @@ class Summing:
         self._real: list[float] = []
         self._vm_seconds = 0.0
 
-    def add(self, lines: Iterable[Line]) -> None:
+    def add(self, figures: Iterable[Figures]) -> None:
         """Count these too."""
-        for line in lines:
+        for each in figures:
             self._lines += 1
-            self._outcomes[line.about.phase] += 1
-            if line.event is not None and line.event.started_at is not None:
-                self._started_by[line.approver] += 1
-            self._add_seconds(line)
+            self._outcomes[each.outcome] += 1
+            if each.approver is not None:
+                self._started_by[each.approver] += 1
+            if each.promised is not None:
+                self._promised.append(each.promised)
+            if each.given is not None:
+                self._given.append(each.given)
+            if each.interruptions:
+                self._add_interruptions(each)
 
-    def _add_seconds(self, line: Line) -> None:
-        if (promised := line.notice_promised) is not None:
-            self._promised.append(promised.total_seconds())
-        if (given := line.notice_given) is not None:
-            self._given.append(given.total_seconds())
-        interruptions = line.interruptions
-        if not interruptions:  # what never happened took no time, and was not to take any
-            return
-        if (expected := line.interruption_expected_seconds) is not None:
-            self._expected.append(expected)
-        self._real.append(max(interruptions).total_seconds())
-        self._vm_seconds += sum(interruptions, timedelta(0)).total_seconds()
+    def _add_interruptions(self, figures: Figures) -> None:
+        """What never happened took no time, and was not to take any: it is not counted."""
+        if figures.expected is not None:
+            self._expected.append(figures.expected)
+        self._real.append(max(figures.interruptions))
+        self._vm_seconds += sum(figures.interruptions)
 
     def summary(self) -> Summary:
         """What they come to."""
@@ -156,7 +186,7 @@ class Summing:
 def summarise(lines: Iterable[Line]) -> Summary:
     """What the lines come to."""
     summing = Summing()
-    summing.add(lines)
+    summing.add(line.figures for line in lines)
     return summing.summary()
 
 

@@ -29,6 +29,7 @@ from forewarn.operator.filters import (
 )
 from forewarn.operator.fleet import PAGE
 from forewarn.store import lines
+from forewarn.store.figures import list_figures
 from forewarn.store.lines import Cursor, Filter
 from forewarn.wire.csv_rows import rows_of
 from forewarn.wire.history import HistoryRow, SummaryView, history_row, summary_view
@@ -69,10 +70,13 @@ async def summarise(call: Call, _: Nothing) -> SummaryView | Refusal:
         return problem.refusal
     if refusal := await _unknown(call, wanted):
         return refusal
-    summing = Summing()
-    async for _page in _pages(call, wanted, None, summing.add):
-        pass
-    return summary_view(summing.summary())
+    summing, after = Summing(), None
+    while True:
+        read = partial(list_figures, wanted=wanted, after=after, limit=LARGEST_PAGE)
+        figures, after = await call.in_store(read)
+        summing.add(figures)
+        if after is None:
+            return summary_view(summing.summary())
 
 
 def _rows(found: list[Line]) -> list[HistoryRow]:

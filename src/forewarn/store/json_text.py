@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
@@ -46,7 +47,13 @@ def members_of(column: sa.ColumnElement[str]) -> sa.TableValuedAlias:
     return _Members(column).table_valued(sa.column("key", sa.String), sa.column("value", sa.String))
 
 
+def may_name(column: sa.ColumnElement[str], name: str) -> sa.ColumnElement[bool]:
+    """Whether a list of names may hold this one: asked first, it spares most lists from being taken apart."""
+    return column.contains(msgspec.json.encode(name).decode(), autoescape=True)
+
+
 def names(column: sa.ColumnElement[str], name: str) -> sa.ColumnElement[bool]:
     """Whether a list of names holds this one."""
     each = elements_of(column)
-    return sa.exists(sa.select(sa.literal(1)).select_from(each).where(each.c.value == name))
+    found = sa.select(sa.literal(1)).select_from(each).where(each.c.value == name)
+    return sa.and_(may_name(column, name), sa.exists(found))

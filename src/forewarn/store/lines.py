@@ -22,7 +22,7 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
 from forewarn.store.codec import Codec, micros
-from forewarn.store.json_text import elements_of, members_of
+from forewarn.store.json_text import elements_of, may_name, members_of
 from forewarn.store.tables import (
     attempts,
     availability_sets,
@@ -38,6 +38,8 @@ _EVENTS = Codec(Event)
 _OPERATIONS = Codec(Operation)
 _ATTEMPTS = Codec(Attempt)
 _OPEN = (Phase.SCHEDULED, Phase.STARTED)
+Columns = Sequence[sa.ColumnElement[Any]]
+
 _CURSOR = re.compile(r"(\d{1,18})\.(\d{1,18})\.(.*)", re.ASCII)
 
 
@@ -87,15 +89,33 @@ def list_history(
     connection: sa.Connection, wanted: Filter = EVERYTHING, *, after: Cursor | None = None, limit: int
 ) -> list[tuple[Cursor, Line]]:
     """What has ended, newest first: each event, and each operation that made none."""
-    told = connection.execute(_of_events(wanted, after).limit(limit)).all()
+    return _with_values(connection, find_rows(connection, wanted, after=after, limit=limit))
+
+
+def find_rows(
+    connection: sa.Connection,
+    wanted: Filter,
+    *,
+    after: Cursor | None,
+    limit: int,
+    of_events: Columns = (),
+    of_operations: Columns = (),
+) -> list[Any]:
+    """Where the lines of a page are: commit, number, operation and event, and these columns of either."""
+    told = connection.execute(_of_events(wanted, after).add_columns(*of_events).limit(limit)).all()
     quiet: Sequence[Any] = ()
     if wanted.scope is None:
-        query = _of_silent_operations(wanted, after)
+        query = _of_silent_operations(wanted, after).add_columns(*of_operations)
         if len(told) == limit:  # what is older than the last of them is not on this page
             query = query.where(operations.c.version >= told[-1].commit)
         quiet = connection.execute(query.limit(limit)).all()
     rows = merge(told, quiet, key=lambda row: (row.commit, row.number), reverse=True)
-    return _with_values(connection, list(islice(rows, limit)))
+    return list(islice(rows, limit))
+
+
+def cursor_of(row: Any) -> Cursor:  # noqa: ANN401 - a row as find_rows gives it
+    """Where a page ends whose last line is this."""
+    return Cursor(row.commit, row.number, row.operation)
 
 
 def _of_events(wanted: Filter, after: Cursor | None) -> sa.Select[Any]:
@@ -120,13 +140,13 @@ def _of_silent_operations(wanted: Filter, after: Cursor | None) -> sa.Select[Any
         operations.c.id.label("operation"),
         sa.null().label("id"),
     )
-    query = query.where(
-        operations.c.phase.not_in(_OPEN),
-        ~sa.exists(sa.select(sa.literal(1)).where(events.c.operation == operations.c.id)),
-        *_conditions(operations, operations.c.targets, wanted),
-    )
+    query = query.where(operations.c.phase.not_in(_OPEN))
     if wanted.asked_by is not None:
         query = query.where(operations.c.asked_by == wanted.asked_by)
+    query = query.where(
+        *_conditions(operations, operations.c.targets, wanted),
+        ~sa.exists(sa.select(sa.literal(1)).where(events.c.operation == operations.c.id)),
+    )
     if after is not None:
         query = query.where(_is_after(after))
     return query.order_by(*(column.desc() for column in key))
@@ -152,6 +172,8 @@ def _conditions(
         yield table.c.ended_at >= micros(wanted.since)
     if wanted.until is not None:
         yield table.c.ended_at < micros(wanted.until)
+    if wanted.vm is not None:
+        yield may_name(resources, wanted.vm)
     if (wanted.vm, wanted.set_name, wanted.tag) != (None, None, None):
         each = elements_of(resources)
         found = sa.select(sa.literal(1)).select_from(each)
@@ -188,7 +210,7 @@ def _with_values(connection: sa.Connection, rows: Sequence[Any]) -> list[tuple[C
     done: dict[str, dict[str, Attempt]] = {}
     for row in _named(connection, attempts, attempts.c.operation, operation_ids):
         done.setdefault(row.operation, {})[row.vm] = _ATTEMPTS.decode(row)
-    guests = _machines_among(connection, {each.approved_by for each in found_events.values()} - {None})
+    guests = machines_among(connection, {each.approved_by for each in found_events.values()} - {None})
 
     def line(operation: Operation, event: Event | None) -> Line:
         touched = done.get(operation.id, {})
@@ -202,7 +224,7 @@ def _with_values(connection: sa.Connection, rows: Sequence[Any]) -> list[tuple[C
 
     return [
         (
-            Cursor(row.commit, row.number, row.operation),
+            cursor_of(row),
             line(found_operations[row.operation], found_events.get(row.id)),
         )
         for row in rows
@@ -215,7 +237,8 @@ def _named(
     return connection.execute(sa.select(table).where(key.in_(wanted))) if wanted else ()
 
 
-def _machines_among(connection: sa.Connection, names: Iterable[str | None]) -> set[str]:
+def machines_among(connection: sa.Connection, names: Iterable[str | None]) -> set[str]:
+    """Those of the names that machines have, or had."""
     wanted = [name for name in names if name is not None]
     rows = connection.execute(sa.select(vms.c.name).where(vms.c.name.in_(wanted))) if wanted else ()
     return {row.name for row in rows}
