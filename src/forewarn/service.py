@@ -126,6 +126,7 @@ class Service:
             clock=self.clock,
             rules=rules,
             verdict=health.verdict,
+            keep_history=settings.keep_history,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None

@@ -6,6 +6,7 @@ and it is in no sentence that is printed.
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import json
 import os
@@ -23,6 +24,7 @@ from forewarn.errors import ForewarnError
 DEFAULT_URL = "http://127.0.0.1:8255"
 _TIMEOUT_SECONDS = 600.0  # an advance of the clock answers when all that was due has been done
 _CONNECT_SECONDS = 5.0
+_PIECE_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[!-~]+")
 _FOR_OTHERS = stat.S_IRWXO
 
@@ -74,6 +76,20 @@ class Client:
             if after is None:
                 return found
 
+    def text(self, path: str, **query: object) -> Iterator[str]:
+        """What is at the path and is no JSON, as it comes."""
+        connection, answer = self._send("GET", _with_query(path, query), None)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            while piece := answer.read1(_PIECE_BYTES):
+                yield decoder.decode(piece)
+            answer.read()  # raises where the rest is missing
+            yield decoder.decode(b"", final=True)
+        except (OSError, http.client.HTTPException, UnicodeDecodeError):
+            raise Unreachable(f"The service at {self.url} broke off half way.", "Try again.") from None
+        finally:
+            connection.close()
+
     def stream(self) -> Iterator[tuple[str, Any]]:
         """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end."""
         connection, answer = self._send("GET", "/v1/stream", None)
@@ -95,10 +111,7 @@ class Client:
             connection.close()
 
     def _call(self, method: str, path: str, body: object, query: dict[str, object]) -> Any:  # noqa: ANN401 - JSON
-        given = {name: value for name, value in query.items() if value is not None}
-        if given:
-            path += "?" + urlencode(given, errors="surrogateescape")
-        connection, answer = self._send(method, path, body)
+        connection, answer = self._send(method, _with_query(path, query), body)
         try:
             raw = answer.read()
         except (OSError, http.client.HTTPException) as problem:
@@ -221,6 +234,11 @@ def _checked(text: str, where: str, *, is_needed: bool) -> str | None:
     if not _TOKEN.fullmatch(token):
         raise ForewarnError(f"{where} holds no token.", "It is one word, as forewarn token create printed it.")
     return token
+
+
+def _with_query(path: str, query: dict[str, object]) -> str:
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path
 
 
 def in_path(name: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
+from forewarn.cli.history import history
 from forewarn.cli.options import DURATION, INSTANT, any_event_argument, event_argument, service_options
 from forewarn.cli.output import clock, fields, names, printable, short, show_json, table
 from forewarn.wire.times import iso
@@ -182,37 +183,4 @@ def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: b
     click.echo(printable(line))
 
 
-@event.command("history")
-@click.option("--vm", help="Only what concerned this VM.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many lines.")
-@service_options
-def history(vm: str | None, limit: int, client: Client, as_json: bool) -> None:
-    """What has ended, newest first: who asked, who approved, notice promised and given."""
-    found = client.get("/v1/history", vm=vm, limit=limit)
-    if as_json:
-        show_json(found)
-        return
-    now = client.get("/v1/clock")["now"]
-    rows = [
-        (
-            short(each["event"]),
-            each["kind"] or each["cause"],
-            names(each["resources"]),
-            each["outcome"],
-            clock(each["ended_at"], now),
-            each["asked_by"],
-            each["approved_by"],
-            _seconds(each["notice_promised_seconds"]),
-            _seconds(each["notice_given_seconds"]),
-            each["reason"],
-        )
-        for each in found["history"]
-    ]
-    columns = (
-        "event", "kind", "vms", "outcome", "ended", "asked by", "approved by", "promised", "given", "because",
-    )  # fmt: skip
-    table(columns, rows, "Nothing has happened yet.")
-
-
-def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f} s"
+event.add_command(history)

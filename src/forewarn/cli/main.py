@@ -30,6 +30,7 @@ _COMMANDS = {
         "Rollouts: preview, start, list, show, watch, pause, resume, abort.",
     ),
     "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, postpone, cancel, history."),
+    "audit": ("forewarn.cli.history", "audit", "Who did what, and when."),
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
     "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),

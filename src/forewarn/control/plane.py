@@ -22,6 +22,7 @@ from forewarn.control.courses import Courses
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
 from forewarn.control.requests import Requests, Write
+from forewarn.control.retention import Retention
 from forewarn.control.wakes import Wakes
 from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
@@ -65,6 +66,7 @@ class ControlPlane(Requests):
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         monotonic: Callable[[], float] = time.monotonic,
         verdict: Verdict = no_checks,
+        keep_history: timedelta | None = None,
     ) -> None:
         self.world = World()
         self.rules = rules or Rules()
@@ -72,6 +74,7 @@ class ControlPlane(Requests):
         self.board = board
         self.store = store
         self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
+        self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
         self.bugs = 0  # operations that could not be gone on with; see the log

@@ -16,12 +16,14 @@ from starlette.routing import Match
 from forewarn import __version__
 from forewarn.core.refusal import Code
 from forewarn.operator import (
+    audit,
     clock,
     credentials,
     discovery,
     events,
     fleet,
     health,
+    history,
     metrics,
     oauth,
     requests,
@@ -59,6 +61,8 @@ ENDPOINTS: list[Endpoint] = [
     *requests.ENDPOINTS,
     *rollouts.ENDPOINTS,
     *events.ENDPOINTS,
+    *history.ENDPOINTS,
+    *audit.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,
     *stream.ENDPOINTS,

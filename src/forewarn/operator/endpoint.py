@@ -36,6 +36,7 @@ R = TypeVar("R")
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
+CSV = "text/csv"
 _MOST_DIGITS = 18  # of a number that a store can hold
 
 
@@ -143,6 +144,7 @@ class Endpoint:
     body: Any = Nothing
     query: dict[str, str] = field(default_factory=dict)
     media_type: str = "application/json"  # of the answer
+    also_csv: bool = False  # whether the answer may be had as CSV
     body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
     any_case: bool = False  # whether the path is found in whatever case it is written
     say_no: Callable[[Refusal], Response] = say_no

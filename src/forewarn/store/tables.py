@@ -16,7 +16,7 @@ from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
 # Of the schema, oldest first; each is a file in migrations/versions.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0008")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0007", "0008")
 
 metadata = MetaData()
 
@@ -25,8 +25,8 @@ def _version() -> Column[int]:
     return Column("version", BigInteger, nullable=False, index=True)
 
 
-def _micros(name: str, *, nullable: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable)
+def _micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable, index=index)
 
 
 hosts = Table(
@@ -167,7 +167,7 @@ operations = Table(
     Column("duration_seconds", Integer, nullable=False),
     _micros("started_at", nullable=True),
     _micros("begin_at", nullable=True),
-    _micros("ended_at", nullable=True),
+    _micros("ended_at", nullable=True, index=True),
     Column("reason", Text, nullable=False),
     Column("batch", String, index=True),
     Column("rollout", String, index=True),
@@ -259,8 +259,8 @@ deeds = Table(
     "deeds",
     metadata,
     Column("id", Integer, primary_key=True),
-    _micros("at"),
-    Column("actor", String, nullable=False),
+    _micros("at", index=True),
+    Column("actor", String, nullable=False, index=True),
     Column("verb", String, nullable=False),
     Column("operation", String, index=True),
     Column("event", String),

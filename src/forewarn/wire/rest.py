@@ -157,28 +157,6 @@ class OperationView(msgspec.Struct):
     waiting_for: list[str]
 
 
-class HistoryRow(msgspec.Struct):
-    """What happened, who asked, who approved, and how much notice there was."""
-
-    event: str | None
-    operation: str
-    cause: Cause
-    kind: Kind | None
-    source: Source
-    resources: list[str]
-    scope: str | None
-    asked_by: str
-    approved_by: str | None
-    approvals: list[ApprovalView]
-    created_at: Instant
-    started_at: Instant | None
-    ended_at: Instant | None
-    notice_promised_seconds: float | None
-    notice_given_seconds: float | None
-    outcome: Phase
-    reason: str
-
-
 class ClockView(msgspec.Struct):
     """What time it is for maintenance."""
 
@@ -332,32 +310,4 @@ def operation_view(world: World, operation: Operation, events: Iterable[str], no
         reason=operation.reason,
         events=list(events),
         waiting_for=waiting_for(world, operation, now),
-    )
-
-
-def history_row(operation: Operation, event: Event | None) -> HistoryRow:
-    """One line of the history: an event that has ended, or an operation that made none."""
-    about = event or operation
-    promised = event.notice.total_seconds() if event else None
-    given = None
-    if event and event.started_at:
-        given = (event.started_at - event.created_at).total_seconds()
-    return HistoryRow(
-        event=event.id if event else None,
-        operation=operation.id,
-        cause=operation.cause,
-        kind=operation.kind,
-        source=operation.source,
-        resources=list(event.resources if event else operation.targets),
-        scope=event.scope if event else None,
-        asked_by=operation.asked_by,
-        approved_by=event.approved_by if event else None,
-        approvals=_approvals(event) if event else [],
-        created_at=about.created_at,
-        started_at=about.started_at,
-        ended_at=about.ended_at,
-        notice_promised_seconds=promised,
-        notice_given_seconds=given,
-        outcome=about.phase,
-        reason=about.reason,
     )
