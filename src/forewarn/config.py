@@ -255,6 +255,18 @@ SETTINGS = (
         "An action on a machine with no outcome after this has failed (default 1800).",
     ),
     Setting(
+        "webhook_tries",
+        _count,
+        "N",
+        "How often a delivery to a webhook is tried, ever later, before it is given up (default 150: about a day).",
+    ),
+    Setting(
+        "webhook_timeout",
+        _number(0.1),
+        "SECONDS",
+        "How long a webhook may take to answer one try (default 10).",
+    ),
+    Setting(
         "machines",
         _path,
         "FILE",
@@ -301,6 +313,8 @@ class Settings:
     reset_incarnation: bool = False
     failed_host_kind: Kind = Kind.REDEPLOY
     action_limit: float = 1800.0
+    webhook_tries: int = 150
+    webhook_timeout: float = 10.0
     machines: Path | None = None
     simulated_seconds: Mapping[Action, float] = field(default_factory=dict)
     location: str = "local"

@@ -26,6 +26,7 @@ from forewarn.operator import (
     oauth,
     requests,
     stream,
+    webhooks,
 )
 from forewarn.operator.arm import groups, operations, scale_sets, vms
 from forewarn.operator.arm.desk import ArmEndpoint
@@ -59,6 +60,7 @@ ENDPOINTS: list[Endpoint] = [
     *events.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,
+    *webhooks.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,
