@@ -258,7 +258,7 @@ SETTINGS = (
         "webhook_tries",
         _count,
         "N",
-        "How often a delivery to a webhook is tried, ever later, before it is given up (default 150: about a day).",
+        "How often a delivery to a webhook is tried before it is given up (default 150: about a day).",
     ),
     Setting(
         "webhook_timeout",

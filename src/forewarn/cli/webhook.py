@@ -17,7 +17,7 @@ from forewarn.cli.private_file import read_private
 from forewarn.errors import ForewarnError
 
 _FORMATS = ("cloudevents", "eventgrid")  # those of store/webhooks.py, which would import far more
-_KINDS = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
+_KIND = click.Choice(("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate"), case_sensitive=False)
 
 _id_argument = click.argument("webhook", metavar="WEBHOOK", type=Name())
 
@@ -36,10 +36,10 @@ def webhook() -> None:
     type=click.Path(path_type=Path, dir_okay=False),
     help="File with the secret that signs (default: the service makes one).",
 )
+@click.option("--kind", "kinds", type=_KIND, multiple=True, help="Only of this kind; may repeat.")
 @click.option(
-    "--kind", "kinds", type=click.Choice(_KINDS, case_sensitive=False), multiple=True, help="Only these."
+    "--scope", "scopes", metavar="SCOPE", type=Name(), multiple=True, help="Only this scope; may repeat."
 )
-@click.option("--scope", "scopes", metavar="SCOPE", type=Name(), multiple=True, help="Only these; may repeat.")
 @service_options
 def add(
     address: str,
@@ -122,13 +122,15 @@ def dead(webhook: str | None, client: Client, as_json: bool) -> None:
     if as_json:
         show_json({"dead": found})
         return
-    rows = [
-        [each["id"], each["webhook"], short(each["event"]), each["phase"], clock(each["made_at"])]
-        + [each["tries"], each["problem"]]
-        for each in found
-    ]
+    names = ("id", "webhook", "event", "phase", "made_at", "tries", "problem")
+    rows = [[_cell(each, name) for name in names] for each in found]
     columns = ("letter", "webhook", "event", "phase", "happened", "tries", "problem")
     table(columns, rows, "Nothing was given up.")
+
+
+def _cell(letter: dict[str, Any], name: str) -> object:
+    value = letter[name]
+    return short(value) if name == "event" else clock(value) if name == "made_at" else value
 
 
 @webhook.command()

@@ -1,7 +1,7 @@
 """Bulletins: what those are told who listen from outside, of one event after one commit.
 
-Guests see an event while it is open; a bulletin also tells how it ended. A commit makes one for every event that it
-makes, ends, or lets look different, whether the guests of its scope ask for it or not.
+Guests see an event while it is open; a bulletin also tells how it ended. A commit makes one for every event that
+it makes, ends, or lets look different, whether the guests of its scope ask for it or not.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of events, and what did not arrive. A secret is in the answer that makes it, nowhere else."""
+"""Webhooks: who is told of events, and what did not arrive. A secret is told in one answer only."""
 
 from __future__ import annotations
 

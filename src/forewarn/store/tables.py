@@ -14,13 +14,8 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = (
-    "0001",
-    "0002",
-    "0003",
-    "0004",
-    "0006",
-)  # of the schema, oldest first; each is a file in migrations/versions
+# Of the schema, oldest first; each is a file in migrations/versions.
+REVISIONS = ("0001", "0002", "0003", "0004", "0006")
 
 metadata = MetaData()
 

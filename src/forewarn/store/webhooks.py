@@ -165,7 +165,7 @@ def count_dead(transaction: Transaction) -> dict[str, int]:
     """How many dead letters each webhook has."""
     query = sa.select(deliveries.c.webhook, sa.func.count()).where(deliveries.c.dead_at.is_not(None))
     rows = transaction.connection.execute(query.group_by(deliveries.c.webhook))
-    return {webhook: count for webhook, count in rows}
+    return {row[0]: row[1] for row in rows}
 
 
 def drop_oldest_dead(transaction: Transaction, webhook: str, most: int) -> int:

@@ -1,7 +1,7 @@
 """The courier: a worker for each webhook, on a thread of its own, so that a slow or dead one costs nobody else.
 
-Nothing here touches the store: what has become of deliveries is collected, and taken by who keeps the books. It runs
-on real time, as sockets do, whatever clock the service has.
+Nothing here touches the store: what has become of deliveries is collected, and taken by who keeps the books. It
+runs on real time, as sockets do, whatever clock the service has.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import Protocol
 
 import structlog
 
@@ -50,14 +51,21 @@ class Standing:
     problem: str = ""  # why the last try failed, unless it did not
 
 
+class Note(Protocol):
+    """Takes down what has become of a delivery."""
+
+    def __call__(self, delivery: Delivery, *, has_arrived: bool) -> None:
+        """One try: the delivery as it is now, and whether it has arrived."""
+
+
 class Worker:
     """Tells one webhook what it has to be told."""
 
-    def __init__(self, webhook: Webhook, means: Means, settled: Callable[[Delivery, bool], None]) -> None:
+    def __init__(self, webhook: Webhook, means: Means, settled: Note) -> None:
         self.webhook = webhook
         self.standing = Standing()
         self._means = means
-        self._settled = settled  # told of each try: the delivery as it is now, and whether it has arrived
+        self._settled = settled
         self._sender = means.make_sender()
         self._line = Line()
         self._turn = threading.Condition()
@@ -94,7 +102,7 @@ class Worker:
                 self._turn.notify()
                 return
         problem = f"{MOST_WAITING} deliveries were waiting before it"
-        self._settled(replace(delivery, problem=problem, dead_at=self._means.now()), False)
+        self._settled(replace(delivery, problem=problem, dead_at=self._means.now()), has_arrived=False)
 
     def _run(self) -> None:
         while (delivery := self._next()) is not None:
@@ -139,7 +147,7 @@ class Worker:
         if self.standing.problem:
             log.info("webhook is told again", webhook=self.webhook.id)
         self.standing.problem = ""
-        self._settled(delivery, True)
+        self._settled(delivery, has_arrived=True)
         with self._turn:
             self._line.leave(delivery, self._means.monotonic())
 
@@ -153,7 +161,7 @@ class Worker:
         if patience.is_over(tried.tries):
             tried = replace(tried, dead_at=means.now())
             log.error("delivery given up", webhook=self.webhook.id, delivery=tried.number, event=tried.event)
-        self._settled(tried, False)
+        self._settled(tried, has_arrived=False)
         with self._turn:
             now = means.monotonic()
             if tried.dead_at is not None:
@@ -217,7 +225,7 @@ class Courier:
         worker = self._workers.get(webhook)
         return (worker.standing, worker.waiting) if worker else (Standing(), 0)
 
-    def _note(self, delivery: Delivery, has_arrived: bool) -> None:  # noqa: FBT001 - a fact about it
+    def _note(self, delivery: Delivery, *, has_arrived: bool) -> None:
         with self._lock:
             self._settled.note(delivery, has_arrived=has_arrived)
         self.wants_books.set()

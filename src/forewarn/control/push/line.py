@@ -1,7 +1,7 @@
 """The line of one webhook: what it has still to be told, in order for each event.
 
-Of each event the oldest stands in front; the others wait behind it. One that failed comes up again later, and holds
-up nothing but its own event.
+Of each event the oldest stands in front; the others wait behind it. One that failed comes up again later,
+and holds up nothing but its own event.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The outbox: what webhooks are to be told is written in the commit that it tells of, so that no crash loses it."""
+"""The outbox: what webhooks are to be told is written in the commit that it tells of, so no crash loses it."""
 
 from __future__ import annotations
 

@@ -183,10 +183,8 @@ class Webhooks:
     def _make(self, wanted: Wanted, actor: str) -> Webhook:
         secret = wanted.secret or SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         kinds = tuple(str(kind) for kind in wanted.kinds)
-        made = secrets.token_hex(_ID_BYTES)
-        return Webhook(
-            made, wanted.url, wanted.format, secret, kinds, wanted.scopes, self._plane.clock.now(), actor
-        )
+        made, now = secrets.token_hex(_ID_BYTES), self._plane.clock.now()
+        return Webhook(made, wanted.url, wanted.format, secret, kinds, wanted.scopes, now, actor)
 
     def _deed(self, verb: str, webhook: Webhook, actor: str, detail: str) -> Deed:
         return Deed(self._plane.clock.now(), actor, f"{verb} webhook", subject=webhook.id, detail=detail)
