@@ -160,7 +160,7 @@ class Worker:
         tried = replace(delivery, tries=delivery.tries + 1, problem=reply.problem)
         if patience.is_over(tried.tries):
             tried = replace(tried, dead_at=means.now())
-            log.error("delivery given up", webhook=self.webhook.id, delivery=tried.number, event=tried.event)
+            log.error("delivery given up", webhook=self.webhook.id, delivery=tried.number, message=tried.message)
         self._settled(tried, has_arrived=False)
         with self._turn:
             now = means.monotonic()

@@ -50,12 +50,13 @@ class HttpSender:
         timer.daemon = True
         timer.start()
         try:
-            return self._exchange(url, body, headers)
+            reply = self._exchange(url, body, headers)
         except (OSError, http.client.HTTPException, ValueError) as problem:
-            return Reply(f"did not answer within {self._timeout:g} s" if late.is_set() else _in_words(problem))
+            reply = Reply(_in_words(problem))
         finally:
             timer.cancel()
             self._close()
+        return Reply(f"did not answer within {self._timeout:g} s") if late.is_set() else reply
 
     def _exchange(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
         parts = urlsplit(url)
