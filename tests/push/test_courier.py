@@ -227,7 +227,8 @@ def test_a_certificate_that_nobody_vouches_for_is_not_trusted_and_one_that_someb
         courier.take([delivery(1)])
         books = settled(courier, dead=1)
         monkeypatch.setenv("SSL_CERT_FILE", str(authority))
-        courier.take([delivery(2)])
+        courier.serve(hook("trusting", receiver.url))
+        courier.take([delivery(2, webhook="trusting")])
         settled(courier, arrived=1)
 
     assert books.tried[1].problem.startswith("has a certificate that cannot be trusted: ")

@@ -108,9 +108,9 @@ def remove(webhook: str, client: Client, as_json: bool) -> None:
     if as_json:
         show_json(gone)
         return
-    left = gone["waiting"] + gone["dead"]
-    forgotten = f" What it was not told is forgotten: {counted(left, 'delivery' if left == 1 else 'deliverie')}."
-    click.echo(f"Webhook {gone['id']} is removed.{forgotten if left else ''}")
+    left = [f"{gone[name]} {name}" for name in ("waiting", "dead") if gone[name]]
+    forgotten = f" What it was not told is forgotten: {', '.join(left)}." if left else ""
+    click.echo(f"Webhook {gone['id']} is removed.{forgotten}")
 
 
 @webhook.command()

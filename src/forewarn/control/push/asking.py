@@ -40,7 +40,7 @@ def judge(wanted: Wanted, scopes: Container[str]) -> Refusal | None:
 
 def _judge_url(url: str) -> Refusal | None:
     """No word of an address that may hold a password is repeated."""
-    if len(url) > _LONGEST_URL or not all("!" <= each <= "~" for each in url):
+    if not url or len(url) > _LONGEST_URL or not all("!" <= each <= "~" for each in url):
         return _refuse(f"The address is no address: {_why_no_text(url)}.", _LIKE_THIS)
     try:
         parts = urlsplit(url)

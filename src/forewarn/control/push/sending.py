@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import ssl
 import threading
 from collections.abc import Mapping
@@ -34,6 +35,7 @@ class HttpSender:
     def __init__(self, timeout_seconds: float) -> None:
         self._timeout = timeout_seconds
         self._connection: http.client.HTTPConnection | None = None
+        self._trust: ssl.SSLContext | None = None  # made when it is first needed
         self._is_cut = False
 
     def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
@@ -70,8 +72,8 @@ class HttpSender:
 
     def _connect(self, scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
         if scheme == "https":
-            trust = ssl.create_default_context()
-            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=trust)
+            self._trust = self._trust or ssl.create_default_context()
+            return http.client.HTTPSConnection(host, port, timeout=self._timeout, context=self._trust)
         return http.client.HTTPConnection(host, port, timeout=self._timeout)
 
     def cut(self) -> None:
@@ -81,9 +83,10 @@ class HttpSender:
 
     def _hang_up(self) -> None:
         connection = self._connection
-        if connection is not None and connection.sock is not None:
+        opened = None if connection is None else connection.sock
+        if opened is not None:
             with suppress(OSError):
-                connection.sock.shutdown(2)
+                opened.shutdown(socket.SHUT_RDWR)
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
