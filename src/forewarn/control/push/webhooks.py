@@ -60,6 +60,7 @@ class Webhooks:
         self._is_behind = False  # the store could not be asked what is new
         self._seen = 0  # the last delivery that was handed to the courier
         self._dead: dict[str, int] = {}
+        self._is_overdue = False  # the books could not be written
         self._is_stopping = threading.Event()
         self._keeper: threading.Thread | None = None
 
@@ -122,7 +123,11 @@ class Webhooks:
         try:
             self._submit(self._write_down).result(timeout)
         except (ForewarnError, TimeoutError) as problem:
-            log.warning("deliveries not written down", problem=str(problem), hint="they may be sent again")
+            if not self._is_overdue:
+                log.warning("deliveries not written down", problem=str(problem), hint="they may be sent again")
+            self._is_overdue = True
+        else:
+            self._is_overdue = False
 
     def _write_down(self) -> None:
         settled = self._courier.take_settled()
