@@ -308,6 +308,18 @@ SETTINGS = (
         repeats=True,
     ),
     Setting(
+        "webhook_tries",
+        _count,
+        "N",
+        "How often a delivery to a webhook is tried before it is given up (default 150: about a day).",
+    ),
+    Setting(
+        "webhook_timeout",
+        _number(0.1),
+        "SECONDS",
+        "How long a webhook may take to answer one try (default 10).",
+    ),
+    Setting(
         "machines",
         _path,
         "FILE",
@@ -358,6 +370,8 @@ class Settings:
     postpone_limit: float = 604800.0
     action_limit: float = 1800.0
     health_command: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    webhook_tries: int = 150
+    webhook_timeout: float = 10.0
     machines: Path | None = None
     simulated_seconds: Mapping[Action, float] = field(default_factory=dict)
     location: str = "local"

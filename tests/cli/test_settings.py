@@ -72,6 +72,8 @@ SAMPLES = {
             {"web": ("/bin/a",), "db": ("/bin/b", "x")},
         ),
     ),
+    "webhook_tries": Sample("1", "2", "3", (1, 2, 3)),
+    "webhook_timeout": Sample("0.5", "2", "3e1", (0.5, 2.0, 30.0)),
     "machines": Sample('"a.db"', "b.db", "c.db", (Path("a.db"), Path("b.db"), Path("c.db"))),
     "simulated_seconds": Sample(
         "{ reboot = 1, freeze = 0.5 }",
@@ -126,6 +128,8 @@ WRONG = [
         "'Freeze' is not told of a failed host; it can be Redeploy or Reboot",
     ),
     ("action_limit", "1e30", "1e30", "1e+30 is too large"),
+    ("webhook_tries", "1.5", "1.5", "1.5 is no whole number"),
+    ("webhook_timeout", "0", "0", "0 is too small; it can be 0.1 or more"),
     ("machines", "1.0", None, "1.0 is no text; write it in quotes"),
     ("simulated_seconds", '"reboot"', "reboot", "reboot has no seconds; write it like reboot=60"),
     ("simulated_seconds", "{ boot = 1 }", "boot=1", "'boot' is no action; known are deallocate, delete, freeze"),

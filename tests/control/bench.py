@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
+from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Accepted
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.event import Event
@@ -44,7 +45,9 @@ class Bench:
         fleet: dict[str, Any],
         rules: Rules | None = None,
         wrap: Callable[[SimulatedDriver], Driver] = lambda driver: driver,
+        outbox: Outbox | None = None,
     ) -> None:
+        self.outbox = outbox
         self.clock = VirtualClock(NOON)
         self.store = SqlStore("sqlite://")
         self.machines = Machines.open()
@@ -66,6 +69,7 @@ class Bench:
             rules=self.rules,
             new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
             verdict=self._judge,
+            outbox=self.outbox,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock)

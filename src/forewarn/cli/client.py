@@ -12,13 +12,13 @@ import json
 import os
 import re
 import ssl
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from forewarn.cli.private_file import read_private
 from forewarn.errors import ForewarnError
 
 DEFAULT_URL = "http://127.0.0.1:8255"
@@ -26,7 +26,6 @@ _TIMEOUT_SECONDS = 600.0  # an advance of the clock answers when all that was du
 _CONNECT_SECONDS = 5.0
 _PIECE_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[!-~]+")
-_FOR_OTHERS = stat.S_IRWXO
 
 
 class Refused(ForewarnError):
@@ -212,19 +211,8 @@ def _read_token(file: Path | None) -> str | None:
     """The token to sign in with, if there is one."""
     if file is None:
         return _checked(os.environ.get("FOREWARN_TOKEN", ""), "FOREWARN_TOKEN", is_needed=False)
-    try:
-        with file.open(encoding="utf-8") as opened:
-            is_open_to_others = os.fstat(opened.fileno()).st_mode & _FOR_OTHERS
-            text = "" if is_open_to_others else opened.read()
-    except OSError as problem:
-        raise ForewarnError(
-            f"{file} cannot be read: {problem.strerror}.", "Name another with --token-file."
-        ) from None
-    except UnicodeDecodeError:
-        text = "not a token"
-    if is_open_to_others:
-        raise ForewarnError(f"{file} holds a token, and others on this machine may read it.", f"chmod 600 {file}")
-    return _checked(text, str(file), is_needed=True)
+    text = read_private(file, what="a token", option="--token-file")
+    return _checked("not a token" if text is None else text, str(file), is_needed=True)
 
 
 def _checked(text: str, where: str, *, is_needed: bool) -> str | None:

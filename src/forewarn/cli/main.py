@@ -34,6 +34,7 @@ _COMMANDS = {
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
     "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),
+    "webhook": ("forewarn.cli.webhook", "webhook", "Webhooks: add, list, remove, dead, resend."),
     "tls": ("forewarn.cli.tls", "tls", "A private authority and a certificate for the service."),
     "completion": ("forewarn.cli.completion", "completion", "Completion for bash, zsh or fish."),
 }

@@ -21,6 +21,7 @@ from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.courses import Courses
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
+from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Requests, Write
 from forewarn.control.retention import Retention
 from forewarn.control.wakes import Wakes
@@ -67,6 +68,7 @@ class ControlPlane(Requests):
         monotonic: Callable[[], float] = time.monotonic,
         verdict: Verdict = no_checks,
         keep_history: timedelta | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self.world = World()
         self.rules = rules or Rules()
@@ -78,6 +80,7 @@ class ControlPlane(Requests):
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
         self.bugs = 0  # operations that could not be gone on with; see the log
+        self._outbox = outbox
         self._new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
@@ -140,6 +143,8 @@ class ControlPlane(Requests):
         settle(draft, self.rules)
         changes = draft.seal()
         transaction.write(changes, self._watch.mark(), self._shown)
+        if self._outbox is not None:
+            self._outbox.write(transaction, draft)
         transaction.keep_polls(self.polls.urgent())
         scopes = [entity for entity in changes.entities if isinstance(entity, Scope)]
         off = [scope.id for scope in scopes if scope.is_gone or not scope.is_on]

@@ -132,6 +132,10 @@ class Draft:
         """The operations that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Operation)]
 
+    def shown_events(self) -> list[Event]:
+        """The events that this draft makes, ends, or lets look different."""
+        return [entity for entity in self._put.values() if isinstance(entity, Event) and self._shows(entity)]
+
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
@@ -185,8 +189,7 @@ class Draft:
         )
 
     def _count_incarnations(self) -> None:
-        events = [entity for entity in self._put.values() if isinstance(entity, Event)]
-        for scope in dict.fromkeys(event.scope for event in events if self._shows(event)):
+        for scope in dict.fromkeys(event.scope for event in self.shown_events()):
             found = cast("Scope | None", self._put.get((Scope, scope)) or self.world.scopes.get(scope))
             if found is not None and not found.is_gone:  # a VM's own scope goes with it
                 self.put(replace(found, incarnation=found.incarnation + 1))

@@ -29,6 +29,7 @@ from forewarn.operator import (
     requests,
     rollouts,
     stream,
+    webhooks,
 )
 from forewarn.operator.arm import availability_sets, groups, operations, scale_sets, vms
 from forewarn.operator.arm.desk import ArmEndpoint
@@ -65,6 +66,7 @@ ENDPOINTS: list[Endpoint] = [
     *audit.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,
+    *webhooks.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,

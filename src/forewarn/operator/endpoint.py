@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from forewarn.board.tally import Tally
 from forewarn.control.plane import ControlPlane
+from forewarn.control.push.webhooks import Webhooks
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
@@ -49,6 +50,7 @@ class Office:
     tally: Tally
     sign_in: SignIn
     register: Register
+    webhooks: Webhooks
     timekeeper: Timekeeper | None = None
     site: Site = field(default_factory=Site)
 

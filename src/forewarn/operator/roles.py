@@ -24,7 +24,7 @@ IN_WORDS = {
     Role.VIEWER: "read everything but who may sign in",
     Role.APPROVER: "approve and postpone events",
     Role.OPERATOR: "restart, maintain, cancel; make and change machines; move a virtual clock",
-    Role.ADMIN: "apply a fleet; make and revoke tokens and principals",
+    Role.ADMIN: "apply a fleet; make and revoke tokens and principals; add and remove webhooks",
 }
 
 

@@ -16,7 +16,7 @@ from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
 # Of the schema, oldest first; each is a file in migrations/versions.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0007", "0008")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 
 metadata = MetaData()
 
@@ -297,6 +297,35 @@ secrets = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("value", String, nullable=False),
+)
+
+# Who is told of events, and what has not arrived yet. Not part of the world either: `store/webhooks.py`.
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("format", String, nullable=False),
+    Column("secret", String, nullable=False),
+    Column("kinds", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    _micros("created_at"),
+    Column("created_by", String, nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("webhook", String, nullable=False, index=True),
+    Column("message", String, nullable=False),
+    Column("event", String, nullable=False),
+    Column("phase", String, nullable=False),
+    Column("body", Text, nullable=False),
+    _micros("made_at"),
+    Column("tries", Integer, nullable=False),
+    Column("problem", Text, nullable=False),
+    _micros("dead_at", nullable=True),
 )
 
 # One row: the last commit, the last one known to have been shown to guests, and what the clocks showed then.
