@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from forewarn.core.phase import Phase
+from forewarn.core.requests.postpone import Postponement
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind
 from forewarn.drivers.machines import Trouble
@@ -268,3 +269,81 @@ def test_a_soak_holds_the_next_wave_before_it_is_announced(bench: RolloutBench):
     bench.run(rollout)
     announced = [turn.announced_at for turn in bench.turns(rollout).values()]
     assert announced[2] == NOON + minutes(105) + timedelta(seconds=14)
+
+
+def with_minimum(least: int, hosts: int = 4) -> RolloutBench:
+    described = grid(domains=1, hosts_per_domain=hosts)
+    described["availability_sets"][0]["min_available"] = least
+    return RolloutBench(described)
+
+
+def test_a_minimum_makes_hosts_of_a_wave_wait_for_each_other_before_they_are_announced():
+    bench = with_minimum(2)
+    plan = bench.preview()
+    rollout = bench.roll()
+
+    assert list(bench.states(rollout).values()) == ["Open", "Open", "Waiting", "Waiting"]
+    assert bench.waits(rollout)[0] == "set0 to have 3 available (its minimum is 2) for host-0-2"
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+    ended = bench.ended(rollout)
+    assert all(ended[row.stop.host.name] <= row.latest_end for row in plan.rows)
+
+
+def test_a_rollout_that_would_break_a_minimum_for_ever_is_refused():
+    said = with_minimum(4).refused()
+
+    assert said.message == (
+        "host-0-0 holds 1 VMs of set0, and its minimum lets 0 be away at once: "
+        "the rollout would wait there for ever."
+    )
+
+
+def test_from_its_force_by_date_on_a_rollout_does_not_wait_for_minimums():
+    bench = with_minimum(4, hosts=4)
+    rollout = bench.roll(force_by=NOON + minutes(60))
+
+    assert bench.waits(rollout)[0].startswith("set0 to have 5 available")
+    bench.advance(minutes=59)
+    assert not bench.operations_of(rollout)
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+
+
+def test_a_host_that_was_postponed_holds_up_nobody_but_itself(bench: RolloutBench):
+    rollout = bench.roll(Kind.REBOOT, max_parallel=1)
+    event = next(iter(bench.plane.world.events.values()))
+    assert bench.plane.postpone(event.id, Postponement(by=timedelta(days=2)), "owner") is None
+    bench.plane.tick()
+
+    assert bench.states(rollout)["host-0-0"] == "Postponed"
+    assert bench.states(rollout)["host-0-1"] == "Open"
+    bench.advance(hours=10)
+    assert list(bench.states(rollout).values()) == ["Postponed", *["Done"] * 5]
+    assert bench.rollout(rollout).state is RolloutState.RUNNING
+    assert bench.waits(rollout)[0].startswith("host-0-0: approval from vm0-0-0 (scope set0) until 2026-03-04")
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+    assert bench.effects("vm0-0-0") == ["reboot"]
+
+
+def test_a_postponement_ends_at_the_force_by_date(bench: RolloutBench):
+    bench.roll(force_by=NOON + minutes(90))
+    event = next(iter(bench.plane.world.events.values()))
+
+    said = bench.plane.postpone(event.id, Postponement(by=timedelta(days=2)), "owner")
+
+    assert said is not None
+    assert "can be put off to 13:30:00Z at the latest" in said.message
+
+
+def test_a_host_that_comes_back_waits_until_fewer_are_at_work(bench: RolloutBench):
+    rollout = bench.roll(Kind.REBOOT, max_parallel=1)
+    event = next(iter(bench.plane.world.events.values()))
+    assert bench.plane.postpone(event.id, Postponement(by=minutes(15)), "owner") is None
+    bench.plane.tick()
+    bench.advance(minutes=15, seconds=30)  # the next host is at work
+
+    bench.approve("vm0-0-0", event)
+
+    assert list(bench.started(rollout)) == ["host-0-1"]
+    assert bench.waits(rollout)[-1] == "host-0-0: one of host-0-1 to be done: 1 hosts of the rollout work at once"
+    bench.advance(minutes=1)
+    assert set(bench.started(rollout)) == {"host-0-0", "host-0-1"}

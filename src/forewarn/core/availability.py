@@ -59,6 +59,11 @@ def would_leave(world: World, vms: Iterable[str], underway: Underway | None = No
             yield Shortfall(name, minimum, len(available), lost)
 
 
+def has_minimum(world: World, host: str) -> bool:
+    """Whether a VM on the host belongs to a set that has a minimum."""
+    return bool(_by_set(world, (vm.name for vm in world.vms_on(host))))
+
+
 def would_break_for_ever(world: World, vms: Iterable[str]) -> Iterator[Excess]:
     """The sets that have too few members besides these VMs to keep their minimum, were all of them up."""
     for name, wanted in _by_set(world, vms).items():

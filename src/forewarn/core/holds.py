@@ -156,6 +156,18 @@ class WindowClosed:
         return f"the window, which opens {self.until:%a} {clock_time(self.until, now)}"
 
 
+@dataclass(frozen=True, slots=True)
+class TooManyAtWork:
+    """As many hosts of the rollout are at work as may be."""
+
+    most: int
+    hosts: tuple[str, ...]
+
+    def in_words(self, _now: datetime) -> str:
+        """The hold for a reader."""
+        return f"one of {', '.join(self.hosts)} to be done: {self.most} hosts of the rollout work at once"
+
+
 Hold = (
     NoticeRuns
     | VmBusy
@@ -166,6 +178,7 @@ Hold = (
     | TerminatePending
     | Recovering
     | WindowClosed
+    | TooManyAtWork
 )
 
 
@@ -182,6 +195,20 @@ def holds(world: World, operation: Operation, now: datetime, underway: Underway 
     if operation.kind is Kind.TERMINATE:
         yield from _other_terminates(world, operation, now)
     yield from rollout_holds(world, operation, now)
+    yield from _others_at_work(world, operation, underway)
+
+
+def _others_at_work(world: World, operation: Operation, underway: Underway) -> Iterator[TooManyAtWork]:
+    """A host that comes back from a postponement finds others at work."""
+    rollout = world.rollouts.get(operation.rollout or "")
+    if rollout is None or not world.book_of(rollout.id).postponed:
+        return
+    others = [
+        world.operations[each] for each in world.book_of(rollout.id).operations() if each in world.operations
+    ]
+    started = list(underway.started(others, but=operation))
+    if len(started) >= rollout.work.max_parallel:
+        yield TooManyAtWork(rollout.work.max_parallel, tuple(each.host or "" for each in started))
 
 
 def rollout_holds(world: World, operation: Operation, now: datetime) -> Iterator[Recovering | WindowClosed]:
@@ -254,10 +281,14 @@ def _minimums(world: World, operation: Operation, now: datetime, underway: Under
     """The sets that are to have more VMs available first.
 
     A host that is about to fail does not wait for them beyond its notice: it would take them down all the same,
-    and without a word. From then on it only waits its turn, until what else is at work on the set has ended.
+    and without a word. A rollout does not wait for them beyond its force-by date. From then on it only waits its
+    turn, until what else is at work on the set has ended.
     """
+    rollout = world.rollouts.get(operation.rollout or "")
     lapses = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
     until = max(lapses, default=now) if operation.cause is Cause.DEGRADE else None
+    if rollout is not None:
+        until = rollout.work.force_by
     for shortfall in would_leave(world, operation.targets, underway):
         if until is None or now < until:
             yield BelowMinimum(shortfall, operation, until)

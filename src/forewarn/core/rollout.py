@@ -34,6 +34,7 @@ class TurnState(StrEnum):
 
     WAITING = "Waiting"
     OPEN = "Open"  # its operation is announced or at work
+    POSTPONED = "Postponed"  # its operation is announced for later: its wave does not wait for it
     DONE = "Done"
     FAILED = "Failed"
     SKIPPED = "Skipped"
@@ -44,7 +45,7 @@ class TurnState(StrEnum):
         return self not in _COMING
 
 
-_COMING = frozenset({TurnState.WAITING, TurnState.OPEN})
+_COMING = frozenset({TurnState.WAITING, TurnState.OPEN, TurnState.POSTPONED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,13 @@ class Work:
         zone = self.max_parallel_per_zone
         return self.max_parallel if zone is None else min(zone, self.max_parallel)
 
+    def is_forced(self, now: datetime) -> bool:
+        """Whether the work has to be done by now: neither the window nor owners' limits hold it any more."""
+        return self.force_by is not None and now >= self.force_by
+
     def window_at(self, now: datetime) -> Window | None:
         """The window that counts at this instant: none once the work has to be done."""
-        return None if self.force_by is not None and now >= self.force_by else self.window
+        return None if self.is_forced(now) else self.window
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,8 @@ from datetime import datetime
 
 from forewarn.core.rollout import Turn, TurnState
 
+_IN_A_WAVE = frozenset({TurnState.WAITING, TurnState.OPEN})
+
 
 class RolloutBook:
     """The turns of one rollout, found by what is asked of them."""
@@ -16,6 +18,7 @@ class RolloutBook:
         self.turns: dict[str, Turn] = {}  # by host, in the order in which they come
         self.counts: Counter[TurnState] = Counter()
         self.open: dict[str, None] = {}
+        self.postponed: dict[str, None] = {}
         self.failed: dict[str, None] = {}
         self.last_end: datetime | None = None  # of work that somebody felt
         self._coming: dict[int, dict[str, None]] = {}  # by wave, the hosts that are not done
@@ -30,9 +33,10 @@ class RolloutBook:
         self.turns[turn.host] = turn
         self.counts[turn.state] += 1
         _keep(self.open, turn.host, is_in=turn.state is TurnState.OPEN)
+        _keep(self.postponed, turn.host, is_in=turn.state is TurnState.POSTPONED)
         _keep(self.failed, turn.host, is_in=turn.state is TurnState.FAILED)
         coming = self._coming.setdefault(turn.wave, {})
-        _keep(coming, turn.host, is_in=not turn.state.has_ended)
+        _keep(coming, turn.host, is_in=turn.state in _IN_A_WAVE)
         if not coming:
             del self._coming[turn.wave]
         if turn.ended_at is not None and turn.touched:
@@ -48,8 +52,13 @@ class RolloutBook:
 
     @property
     def wave(self) -> int | None:
-        """The wave that is at work or comes next; None: every host has had its turn."""
+        """The wave that is at work or comes next; None: every host has had its turn, or has put it off."""
         return min(self._coming, default=None)
+
+    def operations(self) -> Iterator[str]:
+        """The operations of the turns that are announced or at work."""
+        turns = (self.turns[host] for host in (*self.open, *self.postponed))
+        return (turn.operation for turn in turns if turn.operation is not None)
 
     @property
     def done(self) -> int:

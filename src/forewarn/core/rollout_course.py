@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from forewarn.core.availability import Shortfall, has_minimum, would_leave
 from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time, holds
 from forewarn.core.notice import Rules, notice_ends
@@ -20,6 +21,7 @@ from forewarn.core.rollout_book import RolloutBook
 from forewarn.core.rollout_plan import domains_on, first_start
 from forewarn.core.steps import cancel
 from forewarn.core.terms import Condition, VmState
+from forewarn.core.underway import Underway
 from forewarn.core.world import World
 
 HEALTH_EVERY = timedelta(seconds=5)  # how often an unhealthy wave is looked at again
@@ -71,7 +73,7 @@ def look(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_ch
         return found
     wave = book.wave
     if wave is None:
-        found.is_over = True
+        found.is_over = not book.postponed
         return found
     _look_at_gate(world, rollout, wave, now, verdict, found)
     if not found.waits and not found.pause_because:
@@ -163,6 +165,8 @@ def _look_at_turns(world: World, rollout: Rollout, wave: int, now: datetime, fou
             return
         found.announce.append((turn, wait))
         free -= 1
+        if has_minimum(world, turn.host):  # what comes behind it is judged when this one counts
+            return
 
 
 def _look_at_open(world: World, rollout: Rollout, now: datetime, needed: timedelta, found: Outlook) -> None:
@@ -193,6 +197,11 @@ def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, needed: 
     if not any(vm.is_on_host for vm in world.vms_on(turn.host)):
         return now
     work = rollout.work
+    if not work.is_forced(now) and (short := _short(world, rollout, turn.host)) is not None:
+        words = (
+            f"{short.set_name} to have {short.needed} available (its minimum is {short.minimum}) for {turn.host}"
+        )
+        return Wait(words, now + HEALTH_EVERY)
     earliest, why = _recovered(world, rollout, turn.host, now)
     start = first_start(work, earliest, needed)
     if start is None:
@@ -203,6 +212,15 @@ def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, needed: 
     if announce_at > now:
         return Wait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
     return start
+
+
+def _short(world: World, rollout: Rollout, host: str) -> Shortfall | None:
+    """A set that would have too few VMs available, were all that is announced at work already."""
+    underway = Underway()
+    for operation in world.book_of(rollout.id).operations():
+        if operation in world.operations:
+            underway.add(world.operations[operation])
+    return next(would_leave(world, [vm.name for vm in world.vms_on(host)], underway), None)
 
 
 def _recovered(world: World, rollout: Rollout, host: str, now: datetime) -> tuple[datetime, str]:
@@ -224,14 +242,14 @@ def waiting_for(world: World, rollout: Rollout, now: datetime, verdict: Verdict 
     if not rollout.state.is_open:
         return []
     words = [wait.words for wait in look(world, rollout, now, verdict).waits]
-    for host in world.book_of(rollout.id).open:
-        operation = world.operations.get(world.book_of(rollout.id).turns[host].operation or "")
+    for each in world.book_of(rollout.id).operations():
+        operation = world.operations.get(each)
         if operation is None:
             continue
         if operation.phase is Phase.SCHEDULED:
-            words += [f"{host}: {hold.in_words(now)}" for hold in holds(world, operation, now)]
+            words += [f"{operation.host}: {hold.in_words(now)}" for hold in holds(world, operation, now)]
         else:
-            words.append(f"{host}: the {operation.action} of its VMs to end")
+            words.append(f"{operation.host}: the {operation.action} of its VMs to end")
     return list(dict.fromkeys(words))
 
 
@@ -261,6 +279,7 @@ def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules
         duration_seconds=work.duration_seconds,
         notice=max(start - draft.now, work.notice),
         description=work.description or None,
+        is_forced=work.is_forced(draft.now),
     )
     if refusal := maintain(draft, turn.host, asked, operation, rules):
         why = refusal.message
@@ -289,7 +308,7 @@ def stop_for_now(draft: Draft, rollout: Rollout, reason: str) -> None:
 def call_off_all(draft: Draft, rollout: Rollout, reason: str) -> None:
     """Take back every announcement of the rollout that has not led to anything."""
     book = draft.world.book_of(rollout.id)
-    for host in book.open:
+    for host in (*book.open, *book.postponed):
         _call_off(draft, book.turns[host], reason)
 
 

@@ -7,8 +7,9 @@ is there more than one update domain of a set, but where one host holds several 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import heapreplace
 from itertools import count
@@ -43,6 +44,9 @@ class Stop:
     wave: int
     vms: tuple[str, ...]
     domains: Domains
+    spare: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # by set with a minimum: VMs here, and to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ def lay_out(world: World, hosts: Iterable[Host]) -> list[Stop]:
         waves = max(waves, wave + 1)
         for name, there in stop.domains.items():
             taken.setdefault(name, {})[wave] = there
-        laid.append(Stop(stop.host, wave, stop.vms, stop.domains))
+        laid.append(replace(stop, wave=wave))
     laid.sort(key=lambda stop: stop.wave)  # it keeps the order within a wave
     return laid
 
@@ -111,7 +115,16 @@ def _first_fitting(domains: Domains, taken: Mapping[str, Mapping[int, frozenset[
 def _stop(world: World, host: Host) -> Stop:
     vms = tuple(vm.name for vm in world.vms_on(host.name) if vm.is_on_host)
     held = {name: frozenset(there) for name, there in domains_on(world, host.name).items()}
-    return Stop(host, 0, vms, held)
+    return Stop(host, 0, vms, held, _spare(world, vms))
+
+
+def _spare(world: World, vms: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """By set that has a minimum: how many of its VMs are here, and how many may be down at once."""
+    here = Counter(name for vm in vms if (name := world.vms[vm].set_name) and world.sets[name].min_available)
+    return {
+        name: (count, sum(1 for _ in world.members_of_set(name)) - world.sets[name].min_available)
+        for name, count in here.items()
+    }
 
 
 def domains_on(world: World, host: str) -> dict[str, set[int]]:
@@ -190,6 +203,7 @@ class _Walk:
         self._length = length
         self._pause = pause  # between waves
         self._ends: dict[str, dict[int, datetime]] = {}  # by set and update domain
+        self._down: dict[str, list[tuple[datetime, int]]] = {}  # by set with a minimum: until when, and how many
         self._wave_from = now
         self._last_end = now
         self._announced = now  # hosts are announced in their order
@@ -215,7 +229,7 @@ class _Walk:
         return [self._wave_from] * self._work.width
 
     def _visit(self, stop: Stop, free: datetime) -> Times | None:
-        self._announced = max(self._announced, free)
+        self._announced = max(self._announced, free, self._enough_from(stop))
         if not stop.vms:
             return self._announced, self._announced, self._announced
         begin = max(notice_ends(self._announced, self._work.notice), self._recovered(stop.domains))
@@ -224,6 +238,15 @@ class _Walk:
             return None
         self._announced = max(self._announced, start - self._work.notice)
         return self._announced, start, start + self._length
+
+    def _enough_from(self, stop: Stop) -> datetime:
+        """When so few VMs of its sets are down that their minimums leave those of this host."""
+        at = self._announced
+        for name, (here, spare) in stop.spare.items():
+            down = sorted(entry for entry in self._down.get(name, ()) if entry[0] > at)
+            while down and sum(count for _, count in down) + here > spare:
+                at = max(at, down.pop(0)[0])
+        return at if self._work.force_by is None else min(at, max(self._announced, self._work.force_by))
 
     def _recovered(self, domains: Domains) -> datetime:
         ends = [
@@ -237,6 +260,8 @@ class _Walk:
     def _note(self, stop: Stop, end: datetime) -> None:
         if stop.vms:
             self._last_end = max(self._last_end, end)
+        for name, (here, _) in stop.spare.items():
+            self._down.setdefault(name, []).append((end, here))
         for name, there in stop.domains.items():
             for domain in there:
                 self._ends.setdefault(name, {})[domain] = max(end, self._ends.get(name, {}).get(domain, end))

@@ -23,6 +23,13 @@ def keep_turns(draft: Draft) -> None:
             _end_turn(draft, operation, operation.rollout)
 
 
+def set_aside(draft: Draft, operation: Operation) -> None:
+    """The operation was postponed: its host's wave goes on without it."""
+    turn = draft.turn(operation.rollout or "", operation.host or "")
+    if turn is not None and turn.operation == operation.id:
+        draft.put(replace(turn, state=TurnState.POSTPONED))
+
+
 def _end_turn(draft: Draft, operation: Operation, rollout: str) -> None:
     turn = draft.turn(rollout, operation.host or "")
     if turn is None or turn.operation != operation.id:

@@ -198,7 +198,7 @@ class World:
         for entity in changes.entities:
             self.take(entity)
         for rollout in [each.id for each in self.rollouts.values() if not each.state.is_open]:
-            if not self._books[rollout].open:
+            if not any(self._books[rollout].operations()):
                 del self.rollouts[rollout], self._books[rollout]
 
     def take(self, entity: Entity) -> None:

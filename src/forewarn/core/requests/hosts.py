@@ -35,6 +35,7 @@ class Maintenance:
     duration_seconds: int | None = None
     notice: timedelta | None = None
     description: str | None = None
+    is_forced: bool = False  # whatever the minimums of sets
 
 
 _HOST_ACTIONS = {Kind.FREEZE: Action.FREEZE, Kind.REBOOT: Action.REBOOT, Kind.REDEPLOY: Action.REDEPLOY}
@@ -53,7 +54,7 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         return refusal
     if asked.by_live_migration and (refusal := _cannot_migrate(draft, host, asked)):
         return refusal
-    if refusal := _never_enough(draft, host):
+    if not asked.is_forced and (refusal := _never_enough(draft, host)):
         return refusal
     default_seconds = FREEZE_SECONDS if asked.kind is Kind.FREEZE else UNKNOWN_SECONDS
     default_text = LIVE_MIGRATION if asked.by_live_migration else DESCRIPTIONS[Cause.MAINTAIN]

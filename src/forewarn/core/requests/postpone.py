@@ -15,6 +15,7 @@ from forewarn.core.notice import LAST_CALL, Rules, in_words, notice_ends
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
+from forewarn.core.rollout_turns import set_aside
 from forewarn.core.steps import move
 from forewarn.core.world import World
 
@@ -41,6 +42,7 @@ def postpone(draft: Draft, event: Event, asked: Postponement, rules: Rules) -> R
         if each.phase is Phase.SCHEDULED and each.lapses_at < wanted:
             draft.put(replace(move(draft, each, wanted), postponed_from=each.due_at))
     draft.put(replace(draft.event(event.id), postponed_by=draft.actor, postponed_at=draft.now))
+    set_aside(draft, operation)
     why = f": {asked.reason}" if asked.reason else ""
     detail = f"not before {clock_time(wanted, draft.now)} instead of {before}{why}"
     draft.note("postpone", operation=operation.id, event=event.id, subject=operation.title, detail=detail)
@@ -50,10 +52,13 @@ def postpone(draft: Draft, event: Event, asked: Postponement, rules: Rules) -> R
 def deadline_of(world: World, operation: Operation, rules: Rules) -> datetime:
     """The last NotBefore to which anybody may postpone the operation.
 
-    It counts from the NotBefore that the platform gave, not from one that somebody has put off already.
+    It counts from the NotBefore that the platform gave, not from one that somebody has put off already; and it is
+    not beyond a rollout's force-by date.
     """
     due = (event.due_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED)
-    return min(due, default=operation.created_at) + rules.postpone_limit
+    deadline = min(due, default=operation.created_at) + rules.postpone_limit
+    rollout = world.rollouts.get(operation.rollout or "")
+    return deadline if rollout is None or rollout.work.force_by is None else min(deadline, rollout.work.force_by)
 
 
 def _instant_of(event: Event, asked: Postponement) -> datetime | Refusal:

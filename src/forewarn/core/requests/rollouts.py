@@ -74,8 +74,24 @@ def plan_rollout(world: World, wish: RolloutWish, now: datetime, rules: Rules) -
         return hosts
     work = _work(wish, rules)
     stops = lay_out(world, hosts)
+    if wish.force_by is None and (refusal := _breaks_a_minimum(stops)):
+        return refusal
     rows = forecast(stops, work, now, rules)
     return rows if isinstance(rows, Refusal) else Plan(work, stops, rows)
+
+
+def _breaks_a_minimum(stops: Sequence[Stop]) -> Refusal | None:
+    """A host that holds more of a set than its minimum can ever spare."""
+    for stop in stops:
+        for name, (here, spare) in stop.spare.items():
+            if here > spare:
+                return Refusal(
+                    Code.NOT_ALLOWED,
+                    f"{stop.host.name} holds {here} VMs of {name}, and its minimum lets {max(spare, 0)} be away "
+                    "at once: the rollout would wait there for ever.",
+                    f"Leave {stop.host.name} out, move VMs away, lower min_available of {name}, or set force_by.",
+                )
+    return None
 
 
 def _work(wish: RolloutWish, rules: Rules) -> Work:
