@@ -11,7 +11,8 @@ import structlog
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock, SystemClock, VirtualClock
-from forewarn.config import Address, Settings, show_address
+from forewarn.config import Settings
+from forewarn.config_values import Address, show_address
 from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push import webhooks

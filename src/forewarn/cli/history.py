@@ -45,6 +45,7 @@ def _list_options(command: F) -> F:
 @click.option("--scope", help="Only this scope's events.")
 @click.option("--outcome", help="Only what ended so: Completed, Cancelled or Failed.")
 @click.option("--asked-by", metavar="NAME", help="Only what this name asked for.")
+@click.option("--rollout", metavar="ROLLOUT", help="Only what this rollout did.")
 @click.option("--summary", is_flag=True, help="Only what all of it comes to.")
 @_list_options
 @service_options

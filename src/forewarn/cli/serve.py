@@ -17,7 +17,8 @@ import structlog
 
 from forewarn import __version__
 from forewarn.cli.output import counted, fields
-from forewarn.config import SETTINGS, Settings, load_settings, show_address
+from forewarn.config import SETTINGS, Settings, load_settings
+from forewarn.config_values import show_address
 from forewarn.core.placement import shared_hosts
 from forewarn.wire.times import iso
 

@@ -142,6 +142,7 @@ def _parsed(call: Call) -> Filter:
         scope=text_of(call, "scope"),
         outcome=word_of(call, "outcome", _OUTCOMES),
         asked_by=text_of(call, "asked_by"),
+        rollout=text_of(call, "rollout"),
         since=span.since,
         until=span.until,
     )
@@ -173,6 +174,7 @@ _FILTER = {
     "scope": "only this scope's events",
     "outcome": "Completed, Cancelled or Failed",
     "asked_by": "only what this name asked for",
+    "rollout": "only what this rollout did: its id, or the beginning of it",
 } | SPAN
 
 ENDPOINTS = [

@@ -7,7 +7,7 @@ page is full; so the cost of a page does not grow with what was before it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
@@ -78,6 +78,7 @@ class Filter:
     scope: str | None = None  # an operation that made no event is in none
     outcome: Phase | None = None
     asked_by: str | None = None
+    rollout: str | None = None  # its id, or the beginning of it
     since: datetime | None = None  # ended then or later
     until: datetime | None = None  # ended before then
 
@@ -124,12 +125,20 @@ def _of_events(wanted: Filter, after: Cursor | None) -> sa.Select[Any]:
     query = query.where(events.c.phase.not_in(_OPEN), *_conditions(events, events.c.resources, wanted))
     if wanted.scope is not None:
         query = query.where(events.c.scope == wanted.scope)
-    if wanted.asked_by is not None:
+    if of_operation := list(_of_operation(wanted)):
         asked = sa.select(sa.literal(1)).where(operations.c.id == events.c.operation)
-        query = query.where(sa.exists(asked.where(operations.c.asked_by == wanted.asked_by)))
+        query = query.where(sa.exists(asked.where(*of_operation)))
     if after is not None:
         query = query.where(sa.tuple_(*key) < sa.tuple_(sa.literal(after.commit), sa.literal(after.number)))
     return query.order_by(*(column.desc() for column in key))
+
+
+def _of_operation(wanted: Filter) -> Iterator[sa.ColumnElement[bool]]:
+    """What the filter asks of a line's operation."""
+    if wanted.asked_by is not None:
+        yield operations.c.asked_by == wanted.asked_by
+    if wanted.rollout is not None:
+        yield operations.c.rollout.startswith(wanted.rollout.lower(), autoescape=True)
 
 
 def _of_silent_operations(wanted: Filter, after: Cursor | None) -> sa.Select[Any]:
@@ -140,9 +149,7 @@ def _of_silent_operations(wanted: Filter, after: Cursor | None) -> sa.Select[Any
         operations.c.id.label("operation"),
         sa.null().label("id"),
     )
-    query = query.where(operations.c.phase.not_in(_OPEN))
-    if wanted.asked_by is not None:
-        query = query.where(operations.c.asked_by == wanted.asked_by)
+    query = query.where(operations.c.phase.not_in(_OPEN), *_of_operation(wanted))
     query = query.where(
         *_conditions(operations, operations.c.targets, wanted),
         ~sa.exists(sa.select(sa.literal(1)).where(events.c.operation == operations.c.id)),

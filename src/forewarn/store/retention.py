@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from forewarn.core.phase import Phase
 from forewarn.store.codec import micros
-from forewarn.store.tables import attempts, deeds, events, operations
+from forewarn.store.tables import attempts, deeds, events, operations, rollouts, turns
 
 MOST_OPERATIONS = 200  # of one batch: some milliseconds, in which nobody else writes
 MOST_DEEDS = 1000
@@ -29,10 +29,20 @@ def prune(connection: sa.Connection, before: datetime) -> bool:
     ):
         if gone:
             connection.execute(table.delete().where(column.in_(gone)))
+    _prune_rollouts(connection, before)
     lines = _old_deeds(connection, before)
     if lines:
         connection.execute(deeds.delete().where(deeds.c.id.in_(lines)))
     return len(gone) == MOST_OPERATIONS or len(lines) == MOST_DEEDS
+
+
+def _prune_rollouts(connection: sa.Connection, before: datetime) -> None:
+    """One rollout that ended long ago, with its turns; it is there as long as an operation of it is."""
+    kept = sa.select(sa.literal(1)).where(operations.c.rollout == rollouts.c.id)
+    query = sa.select(rollouts.c.id).where(rollouts.c.ended_at < micros(before), ~sa.exists(kept)).limit(1)
+    for row in connection.execute(query).all():
+        connection.execute(turns.delete().where(turns.c.rollout == row.id))
+        connection.execute(rollouts.delete().where(rollouts.c.id == row.id))
 
 
 def _old_operations(connection: sa.Connection, before: datetime) -> list[str]:

@@ -22,6 +22,7 @@ class HistoryRow(msgspec.Struct):
 
     event: str | None
     operation: str
+    rollout: str | None
     cause: Cause
     kind: Kind | None
     source: Source
@@ -82,6 +83,7 @@ def history_row(line: Line) -> HistoryRow:
     return HistoryRow(
         event=event.id if event else None,
         operation=operation.id,
+        rollout=operation.rollout,
         cause=operation.cause,
         kind=operation.kind,
         source=operation.source,
