@@ -45,7 +45,7 @@ BROKEN = {
     ),
     "an unknown key that resembles none": (
         '[[cloud_services]]\nname = "a"\nxyzzy = 1\n',
-        "{file}:3: cloud_services have no key xyzzy. Known are: name, resource_group.",
+        "{file}:3: cloud_services have no key xyzzy. Known are: name, resource_group, min_available.",
     ),
     "an unknown section": (
         '[[hosts]]\nname = "h"\n[[machines]]\nname = "a"\n',

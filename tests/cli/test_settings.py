@@ -60,6 +60,8 @@ SAMPLES = {
     "lead": Sample("2", "3", "4.5", (2.0, 3.0, 4.5)),
     "reset_incarnation": Sample("true", "0", as_flag=True, meant=(True, False, True)),
     "failed_host_kind": Sample('"Reboot"', "Redeploy", "Reboot", (Kind.REBOOT, Kind.REDEPLOY, Kind.REBOOT)),
+    "sick_host_percent": Sample("0", "12.5", "100", (0.0, 12.5, 100.0)),
+    "postpone_limit": Sample("0", "3600", "1e6", (0.0, 3600.0, 1e6)),
     "action_limit": Sample("1", "60", "1e3", (1.0, 60.0, 1000.0)),
     "machines": Sample('"a.db"', "b.db", "c.db", (Path("a.db"), Path("b.db"), Path("c.db"))),
     "simulated_seconds": Sample(
@@ -111,6 +113,8 @@ WRONG = [
         "Freeze",
         "'Freeze' is not told of a failed host; it can be Redeploy or Reboot",
     ),
+    ("sick_host_percent", "-1", "-1", "-1 is too small; it can be 0 or more"),
+    ("postpone_limit", '"a week"', "a week", "'a week' is no number"),
     ("action_limit", "1e30", "1e30", "1e+30 is too large"),
     ("machines", "1.0", None, "1.0 is no text; write it in quotes"),
     ("simulated_seconds", '"reboot"', "reboot", "reboot has no seconds; write it like reboot=60"),
