@@ -61,6 +61,8 @@ SAMPLES = {
     "lead": Sample("2", "3", "4.5", (2.0, 3.0, 4.5)),
     "reset_incarnation": Sample("true", "0", as_flag=True, meant=(True, False, True)),
     "failed_host_kind": Sample('"Reboot"', "Redeploy", "Reboot", (Kind.REBOOT, Kind.REDEPLOY, Kind.REBOOT)),
+    "sick_host_percent": Sample("0", "12.5", "100", (0.0, 12.5, 100.0)),
+    "postpone_limit": Sample("0", "3600", "1e6", (0.0, 3600.0, 1e6)),
     "action_limit": Sample("1", "60", "1e3", (1.0, 60.0, 1000.0)),
     "health_command": Sample(
         '{web = ["/bin/check", "web one"]}',
@@ -127,6 +129,8 @@ WRONG = [
         "Freeze",
         "'Freeze' is not told of a failed host; it can be Redeploy or Reboot",
     ),
+    ("sick_host_percent", "-1", "-1", "-1 is too small; it can be 0 or more"),
+    ("postpone_limit", '"a week"', "a week", "'a week' is no number"),
     ("action_limit", "1e30", "1e30", "1e+30 is too large"),
     ("webhook_tries", "1.5", "1.5", "1.5 is no whole number"),
     ("webhook_timeout", "0", "0", "0 is too small; it can be 0.1 or more"),
