@@ -124,6 +124,7 @@ class Service:
             clock=self.clock,
             rules=rules,
             verdict=health.verdict,
+            heard=health.heard,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None

@@ -77,7 +77,7 @@ def view_of(plane: ControlPlane, rollout: Rollout) -> RolloutView:
     """A rollout as it is now, open or ended."""
     if rollout.id in plane.world.rollouts:
         book = plane.world.book_of(rollout.id)
-        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.verdict)
+        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.heard)
         return rollout_view(rollout, book.counts, wave=book.wave, hosts_open=list(book.open), waiting_for=waits)
     with plane.store.transaction() as transaction:
         return rollout_view(rollout, rollouts.count_turns(transaction.connection, rollout.id))
