@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -208,12 +207,7 @@ def test_a_command_that_is_not_there_is_not_well():
 
 
 def test_a_command_reads_nothing_from_whoever_started_the_service():
-    line = f"{sys.executable} -c 'import sys; sys.exit(len(sys.stdin.read()))'"
-
-    assert checks("mine", mine=line).verdict("web", NOON) in (
-        None,
-        "the health check of web did not end within 0.5 s",
-    )
+    assert checks("mine", mine="read word && exit 9; exit 0").verdict("web", NOON) is None
 
 
 def test_a_set_without_a_check_is_well_by_the_drivers_word_alone():

@@ -1,7 +1,7 @@
 """Whether a set is well by its owner's own check: an address that answers 2xx, or a command that ends with 0.
 
-A check runs on a thread of its own and is never waited for, but under a virtual clock, where time would have passed
-before anybody could answer. How a check is run is in health_probes.py.
+A check runs on a thread of its own and is never waited for, but under a virtual clock, where time would have
+passed before anybody could answer. How a check is run is in health_probes.py.
 """
 
 from __future__ import annotations
