@@ -89,7 +89,7 @@ def read_wish(given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tags(given: tuple[str, ...]) -> dict[str, str]:
-    tags = {}
+    tags: dict[str, str] = {}
     for text in given:
         key, equals, value = text.partition("=")
         if not equals:
