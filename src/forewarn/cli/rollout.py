@@ -11,7 +11,7 @@ import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
 from forewarn.cli.options import rollout_argument, service_options
-from forewarn.cli.output import clock, counted, fields, names, printable, short, show_json, span, table
+from forewarn.cli.output import clock, counted, fields, fit, names, printable, short, show_json, span, table
 from forewarn.cli.rollout_wish import read_wish, wish_options
 from forewarn.core.notice import in_words
 
@@ -212,7 +212,7 @@ def watch(name: str, client: Client, as_json: bool) -> int:
     except KeyboardInterrupt:
         screen.leave()
         click.echo(f"the rollout goes on; to stop it: forewarn rollout pause {short(wanted)}", err=True)
-        raise
+        raise click.Abort from None
     finally:
         screen.leave()
     raise Unreachable(
@@ -232,13 +232,13 @@ def _concerns(wanted: str, what: str, found: dict[str, Any]) -> bool:
 
 
 class _Screen:
-    """A progress bar on a terminal, a line per change elsewhere."""
+    """On a terminal a progress bar, and below it what is waited for; elsewhere a line per change."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._is_live = sys.stdout.isatty() and not as_json
         self._said: object = None
-        self._state: str | None = None  # that the line on the terminal tells of
+        self._drawn: tuple[str, str] | None = None  # the state that is on the terminal, and the last line there
 
     def show(self, found: dict[str, Any]) -> None:
         key = (found["state"], found["hosts_done"], found["hosts_open"], found["waiting_for"])
@@ -250,21 +250,23 @@ class _Screen:
         elif self._is_live:
             self._draw(found)
         else:
-            click.echo(printable(_progress(found)))
+            click.echo("  ".join(filter(None, (_progress(found), _why(found)))))
 
     def _draw(self, found: dict[str, Any]) -> None:
-        """Over the line before, unless that told of another state, which is worth keeping."""
-        if found["state"] != self._state:
+        """Over what was drawn before, unless that tells of another state, which is worth keeping."""
+        if self._drawn is not None and self._drawn[0] != found["state"]:
             self.leave()
-        self._state = found["state"]
+        up = "" if self._drawn is None else "\x1b[A"
         room = shutil.get_terminal_size().columns - 1
-        click.echo(f"\r\x1b[2K{printable(_progress(found))[:room]}", nl=False)
+        bar, why = fit(_progress(found), room), fit(_why(found), room)
+        self._drawn = found["state"], why
+        click.echo(f"\r{up}\x1b[J{bar}\n{why}", nl=False)
 
     def leave(self) -> None:
         """Let what comes next begin on a line of its own."""
-        if self._state is not None:
+        if self._drawn is not None and self._drawn[1]:
             click.echo()
-        self._state = None
+        self._drawn = None
 
 
 def _progress(found: dict[str, Any]) -> str:
@@ -273,6 +275,9 @@ def _progress(found: dict[str, Any]) -> str:
     bar = "#" * cells + "-" * (_BAR_CELLS - cells)
     failed = f", {found['hosts_failed']} failed" if found["hosts_failed"] else ""
     wave = f"  wave {found['wave']} of {found['waves']}" if found["wave"] else ""
-    waiting, reason = _first(found["waiting_for"]), found["reason"]
-    waits = f"  waiting for {waiting}" if waiting else f"  {reason}" if reason else ""
-    return f"[{bar}] {done}/{total}{failed}{wave}  {found['state']}{waits}"
+    return f"[{bar}] {done}/{total}{failed}{wave}  {found['state']}"
+
+
+def _why(found: dict[str, Any]) -> str:
+    waiting = _first(found["waiting_for"])
+    return printable(f"waiting for {waiting}" if waiting else found["reason"])
