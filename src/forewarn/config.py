@@ -10,7 +10,7 @@ import shlex
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from forewarn.wire.toml_lines import find_lines, syntax_problem
 
 ENVIRONMENT_PREFIX = "FOREWARN_"
 _MOST = 1_000_000_000  # in seconds, some thirty years
+_MOST_DAYS = 36_500
 
 Address = tuple[str, int]
 
@@ -120,6 +121,13 @@ def _count(value: object) -> int:
     if not number.is_integer():
         raise ValueError(f"{value} is no whole number")
     return int(number)
+
+
+def _days(value: object) -> int:
+    days = _count(value)
+    if days > _MOST_DAYS:
+        raise ValueError(f"{value} is too large; it can be {_MOST_DAYS} at most, or 0 for ever")
+    return days
 
 
 def _simulated_seconds(value: object) -> dict[Action, float]:
@@ -237,6 +245,12 @@ SETTINGS = (
     ),
     Setting("user_operation_limit", _count, "N", "Open user operations per scope (default 100; 0 for no limit)."),
     Setting(
+        "history_days",
+        _days,
+        "N",
+        "How many days what has ended is kept, and who did it (default 365; 0 for ever).",
+    ),
+    Setting(
         "guest",
         _text,
         "NAME",
@@ -269,6 +283,18 @@ SETTINGS = (
         "What guests of a failed host are told: Redeploy (default) or Reboot.",
     ),
     Setting(
+        "sick_host_percent",
+        _number(0),
+        "PERCENT",
+        "How many of the hosts may be called sick at once, and never fewer than 5 (default 10; 0 for any number).",
+    ),
+    Setting(
+        "postpone_limit",
+        _number(0),
+        "SECONDS",
+        "How long after its first NotBefore an event can be postponed to (default 604800; 0 for not at all).",
+    ),
+    Setting(
         "action_limit",
         _number(1),
         "SECONDS",
@@ -280,6 +306,18 @@ SETTINGS = (
         "NAME=COMMAND",
         "A command that sets may name as their health_check; it has to end with 0. May repeat.",
         repeats=True,
+    ),
+    Setting(
+        "webhook_tries",
+        _count,
+        "N",
+        "How often a delivery to a webhook is tried before it is given up (default 150: about a day).",
+    ),
+    Setting(
+        "webhook_timeout",
+        _number(0.1),
+        "SECONDS",
+        "How long a webhook may take to answer one try (default 10).",
     ),
     Setting(
         "machines",
@@ -322,13 +360,18 @@ class Settings:
     rate_limit: float | None = None
     first_call_delay: float = 0.0
     user_operation_limit: int = 100
+    history_days: int = 365
     guest: str | None = None
     demo: bool = False
     lead: float = 5.0
     reset_incarnation: bool = False
     failed_host_kind: Kind = Kind.REDEPLOY
+    sick_host_percent: float = 10.0
+    postpone_limit: float = 604800.0
     action_limit: float = 1800.0
     health_command: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    webhook_tries: int = 150
+    webhook_timeout: float = 10.0
     machines: Path | None = None
     simulated_seconds: Mapping[Action, float] = field(default_factory=dict)
     location: str = "local"
@@ -340,6 +383,11 @@ class Settings:
     def is_virtual(self) -> bool:
         """Whether time stands still until it is moved."""
         return self.clock == "virtual"
+
+    @property
+    def keep_history(self) -> timedelta | None:
+        """How long what has ended is kept; None: for ever."""
+        return timedelta(days=self.history_days) if self.history_days else None
 
     @property
     def requests_per_second(self) -> float:

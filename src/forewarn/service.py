@@ -14,6 +14,12 @@ from forewarn.clock import Clock, SystemClock, VirtualClock
 from forewarn.config import Address, Settings, show_address
 from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
+from forewarn.control.push import webhooks
+from forewarn.control.push.courier import Courier, Means
+from forewarn.control.push.line import Patience
+from forewarn.control.push.outbox import Outbox
+from forewarn.control.push.sending import HttpSender
+from forewarn.control.push.webhooks import Webhooks
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.fleet_check import Problem
@@ -109,6 +115,8 @@ class Service:
             user_operation_limit=settings.user_operation_limit,
             resets_incarnation=settings.reset_incarnation,
             failed_host_kind=settings.failed_host_kind,
+            sick_host_percent=settings.sick_host_percent,
+            postpone_limit=timedelta(seconds=settings.postpone_limit),
             action_limit=timedelta(seconds=settings.action_limit),
         )
         self.machines = Machines.open(_machines_file(settings))
@@ -117,6 +125,9 @@ class Service:
         health = HealthChecks(
             self._health_check_of, self.clock.now, settings.health_command, waits=settings.is_virtual
         )
+        site = Site(settings.location, settings.subscription, settings.tenant)
+        outbox = Outbox(site)
+        webhooks.load(self.store, outbox)
         self.plane = ControlPlane(
             store=self.store,
             driver=self.driver,
@@ -125,8 +136,11 @@ class Service:
             rules=rules,
             verdict=health.verdict,
             heard=health.heard,
+            keep_history=settings.keep_history,
+            outbox=outbox,
         )
         self.plane.open()
+        self.webhooks = Webhooks(self.plane, outbox, Courier(_means_of_delivery(settings)))
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None
         self.runner = Runner(self.plane, self.timekeeper)
         self.desk = Desk(
@@ -134,7 +148,7 @@ class Service:
             approve=self._approve,
             first_poll=self._first_poll,
             limits=Limits(requests_per_second=settings.requests_per_second, connections=connections_that_fit()),
-            site=Site(settings.location, settings.subscription, settings.tenant),
+            site=site,
             first_call_delay=settings.first_call_delay,
         )
         self._listener = GuestListener(self.desk, self.clock.now, settings.guest)
@@ -165,6 +179,7 @@ class Service:
             )
         self.runner.start()
         try:
+            await asyncio.to_thread(self.webhooks.start, self.runner.submit)
             self.metadata = await self._listener.open(self.settings.metadata)
             await self._open_operator()
         except BaseException:
@@ -173,7 +188,14 @@ class Service:
 
     async def _open_operator(self) -> None:
         office = Office(
-            self.plane, self.runner, self.desk.tally, self.sign_in, self.register, self.timekeeper, self.desk.site
+            self.plane,
+            self.runner,
+            self.desk.tally,
+            self.sign_in,
+            self.register,
+            self.webhooks,
+            self.timekeeper,
+            self.desk.site,
         )
         app = make_app(office)
         bound = bind(self.settings.operator)
@@ -188,6 +210,7 @@ class Service:
         if self._operator_server is not None:
             self._stream.close()
             await self._operator_server.stop()
+        await asyncio.to_thread(self.webhooks.stop)
         await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
         self._write_uses(self.sign_in.uses.take())
         self._let_go()
@@ -220,6 +243,10 @@ def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:
     if not settings.is_virtual:
         return SystemClock()
     return VirtualClock(mark.now if mark else settings.clock_start or SystemClock().now().replace(microsecond=0))
+
+
+def _means_of_delivery(settings: Settings) -> Means:
+    return Means(Patience(tries=settings.webhook_tries), make_sender=lambda: HttpSender(settings.webhook_timeout))
 
 
 def _machines_file(settings: Settings) -> Path | None:

@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forewarn.core.refusal import Code, Refusal
-from forewarn.wire.arm import bodies
+from forewarn.wire.arm import bodies, keeping
+from forewarn.wire.arm.ids import Ids
 
 # The same examples in every run: a test that fails today fails tomorrow.
 repeatable = settings(max_examples=100, deadline=None, derandomize=True, database=None)
@@ -38,10 +39,10 @@ _VALUES = st.recursive(
 _BODIES = st.dictionaries(st.sampled_from(_NAMES), _VALUES, max_size=6)
 
 
-def read_all(body: bodies.Json) -> dict[str, Any]:
+def read_all(body: keeping.Json) -> dict[str, Any]:
     """What each kind of resource makes of a body."""
     return {
-        "VM": bodies.read_vm("x", "g", body),
+        "VM": bodies.read_vm("x", "g", body, Ids("s")),
         "availability set": bodies.read_availability_set("x", "g", body),
         "scale set": bodies.read_scale_set("x", "g", body),
         "group": bodies.read_group(body),
@@ -50,7 +51,7 @@ def read_all(body: bodies.Json) -> dict[str, Any]:
 
 @given(_BODIES)
 @repeatable
-def test_any_body_is_taken_or_refused_with_a_sentence(body: bodies.Json):
+def test_any_body_is_taken_or_refused_with_a_sentence(body: keeping.Json):
     for found in read_all(body).values():
         if isinstance(found, Refusal):
             assert found.code is Code.BAD_REQUEST
@@ -60,26 +61,26 @@ def test_any_body_is_taken_or_refused_with_a_sentence(body: bodies.Json):
 
 @given(_BODIES)
 @repeatable
-def test_what_is_kept_is_json_without_secrets_that_is_kept_the_same_again(body: bodies.Json):
-    kept = bodies.to_keep(body)
+def test_what_is_kept_is_json_without_secrets_that_is_kept_the_same_again(body: keeping.Json):
+    kept = keeping.to_keep(body)
 
     assert "adminPassword" not in kept
-    assert bodies.to_keep(json.loads(kept)) == kept
+    assert keeping.to_keep(json.loads(kept)) == kept
 
 
 @given(_BODIES)
 @repeatable
-def test_a_body_over_itself_is_itself(body: bodies.Json):
-    assert bodies.overlay(body, body) == body
+def test_a_body_over_itself_is_itself(body: keeping.Json):
+    assert keeping.overlay(body, body) == body
 
 
 @given(_BODIES, _BODIES)
 @repeatable
-def test_a_put_and_a_patch_leave_what_they_do_not_name(before: bodies.Json, body: bodies.Json):
+def test_a_put_and_a_patch_leave_what_they_do_not_name(before: keeping.Json, body: keeping.Json):
     left = {name: each for name, each in before.items() if name not in body}
 
-    assert left.items() <= bodies.overlay(before, body).items()
-    assert left.items() <= bodies.merge(before, body).items()
+    assert left.items() <= keeping.overlay(before, body).items()
+    assert left.items() <= keeping.merge(before, body).items()
 
 
 @pytest.mark.parametrize(("depth", "is_deep"), [(64, False), (65, True), (400, True)])
@@ -88,4 +89,4 @@ def test_bodies_have_a_depth(depth: int, is_deep: Any):
     for _ in range(depth):
         body = {"a": body}
 
-    assert bodies.is_too_deep(body) is is_deep
+    assert keeping.is_too_deep(body) is is_deep

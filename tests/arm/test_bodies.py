@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,43 @@ def test_a_member_that_is_null_counts_as_one_that_is_not_there(arm: Arm, member:
     assert "fresh" in arm.names(
         f"{group().rpartition('/resourceGroups')[0]}/providers/Microsoft.Compute/locations/local/virtualMachines"
     )
+
+
+def test_nulls_of_a_new_vm_are_not_kept_and_what_is_read_stays_as_it_is(arm: Arm):
+    properties = {"hardwareProfile": None, "licenseType": None, "unheardOf": {"nothing": None, "list": [None]}}
+    made = arm.make_vm("fresh", properties)
+
+    written = arm.put(vm("fresh"), made)
+
+    assert made["properties"]["hardwareProfile"] == {"vmSize": "Standard_D2s_v3"}
+    assert made["properties"]["unheardOf"] == {"list": [None]}
+    assert "licenseType" not in made["properties"]
+    assert written == made == arm.get(vm("fresh"))
+
+
+@pytest.mark.parametrize("change", [str.upper, str.lower])
+def test_members_that_mean_something_are_read_in_any_case(arm: Arm, change: Callable[[str], str]):
+    body = {"tags": {"Team": "red"}, "properties": {"priority": "Spot", "evictionPolicy": "Delete"}}
+    made = arm.put(vm("fresh"), {change("tags"): body["tags"], change("properties"): spelt(body, change)}, 201)
+
+    changed = arm.patch(vm("fresh"), {change("tags"): {"Team": "blue"}})
+
+    assert made["tags"] == {"Team": "red"}
+    assert (made["properties"]["priority"], made["properties"]["evictionPolicy"]) == ("Spot", "Delete")
+    assert changed == made | {"tags": {"Team": "blue"}}
+
+
+def spelt(body: Json, change: Callable[[str], str]) -> Json:
+    """The properties of a body with their names in another case."""
+    return {change(name): value for name, value in body["properties"].items()}
+
+
+def test_instances_are_named_in_any_case(arm: Arm):
+    arm.service.guest("pool_0").document()
+
+    arm.begin("POST", scale_set("pool") + "/restart", {"InstanceIDs": ["1"]})
+
+    assert [event["Resources"] for event in arm.service.guest("pool_0").events()] == [["pool_1"]]
 
 
 def test_a_tag_that_the_fleet_takes_away_does_not_come_back_from_what_was_kept(arm: Arm):

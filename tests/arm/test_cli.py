@@ -20,7 +20,7 @@ from tests.sign_in.people import bearer
 pytestmark = pytest.mark.system
 
 _IN_RG = {"resource_group": "rg"}
-_ACTED_ON = ("restarted", "forced", "hurried", "redeployed", "stopped", "switched", "deleted")
+_ACTED_ON = ("restarted", "forced", "redeployed", "stopped", "switched", "deleted")
 FLEET: dict[str, Any] = {
     "hosts": [{"name": f"host-{number}"} for number in range(5)],
     "scale_sets": [
@@ -33,6 +33,7 @@ FLEET: dict[str, Any] = {
         {"name": "maintained", "host": "host-4", **_IN_RG},
         {"name": "spot", "priority": "Spot", "addresses": ["127.4.1.1"], **_IN_RG},
         {"name": "waiting", "addresses": ["127.4.1.2"], **_IN_RG},
+        {"name": "hurried", "addresses": ["127.4.1.3"], **_IN_RG},
     ],
 }
 
@@ -74,7 +75,6 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
     [
         ("vm restart -g rg -n restarted", "restarted", ["reboot"]),
         ("vm restart -g rg -n forced --force", "forced", ["redeploy"]),
-        ("vm restart -g rg -n hurried --no-wait", "hurried", ["reboot"]),
         ("vm redeploy -g rg -n redeployed", "redeployed", ["redeploy"]),
         ("vm stop -g rg -n stopped", "stopped", ["stop"]),
         ("vm deallocate -g rg -n switched && az vm start -g rg -n switched", "switched", ["deallocate", "start"]),
@@ -152,6 +152,19 @@ def test_a_restart_waits_for_the_guest_to_approve(cloud: Cloud):
     assert not had_returned
     assert az.returncode == 0, printed
     assert cloud.effects("waiting") == ["reboot"]
+
+
+def test_a_restart_that_nobody_waits_for_returns_while_the_event_is_scheduled(cloud: Cloud):
+    guest = cloud.service.guest("hurried")
+    guest.document()
+
+    cloud.shell.run("az vm restart -g rg -n hurried --no-wait")
+
+    (event,) = guest.events()
+    assert (event["EventType"], event["EventStatus"]) == ("Reboot", "Scheduled")
+    assert cloud.effects("hurried") == []
+    guest.approve(event["EventId"])
+    wait_until(lambda: cloud.effects("hurried") == ["reboot"], "the restart")
 
 
 def test_terminates_of_a_scale_in_wait_for_each_other(cloud: Cloud):

@@ -47,4 +47,5 @@ def test_the_commands_of_the_page_work_as_they_stand_there(tmp_path: Path):
         assert len(of_az) == 3
         assert all(f"web-{number}" in printed[1] for number in range(3))
         assert printed[1].count("VM running") == 3
+        assert "cheap" in shell.run("forewarn vm list")
         assert shell.json("vm show --resource-group default --name cheap --query priority") == "Spot"

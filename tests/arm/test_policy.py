@@ -93,6 +93,56 @@ def test_a_new_member_of_a_set_cannot_have_a_policy_of_its_own(arm: Arm):
     assert "properties.scheduledEventsPolicy" in answer.message
 
 
+@pytest.mark.parametrize("method", ["PUT", "PATCH"])
+def test_a_member_of_a_set_cannot_take_back_what_the_set_approves(arm: Arm, method: str):
+    put_policy(arm, availability_set("web"), REBOOT)
+
+    answer = arm.refused(method, vm("web-0"), {"properties": approves(userInitiatedReboot=False)})
+
+    assert answer.status == 400
+    assert "properties.scheduledEventsPolicy" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("member", "owner"), [("web-0", availability_set("web")), ("web-3", availability_set("web"))]
+)
+def test_a_member_of_a_set_is_told_the_policy_that_holds(arm: Arm, member: str, owner: str):
+    arm.put(vm("web-3"), {"properties": {"availabilitySet": {"id": owner}}}, expect=201)
+    arm.patch(vm(member), {"properties": {"scheduledEventsPolicy": arm_policy(arm, vm(member))}})
+
+    put_policy(arm, owner, REBOOT)
+
+    assert arm_policy(arm, vm(member)) == arm_policy(arm, owner)
+    assert arm_policy(arm, vm(member))["userInitiatedReboot"] == {"automaticallyApprove": True}
+
+
+def test_a_new_member_may_name_the_policy_of_its_set(arm: Arm):
+    put_policy(arm, availability_set("web"), REBOOT)
+    properties = {"availabilitySet": {"id": availability_set("web")}}
+
+    arm.make_vm("web-3", properties | REBOOT)
+    arm.make_vm("web-4", properties)
+
+    assert arm_policy(arm, vm("web-3")) == arm_policy(arm, vm("web-4")) == arm_policy(arm, availability_set("web"))
+
+
+def test_a_vm_of_a_cloud_service_has_a_policy_of_its_own(arm: Arm):
+    put_policy(arm, vm("FrontEnd_IN_0"), REBOOT)
+    guest = arm.service.guest("FrontEnd_IN_1")
+    guest.document()
+
+    arm.begin("POST", vm("FrontEnd_IN_0") + "/restart")
+    arm.begin("POST", vm("FrontEnd_IN_1") + "/restart")
+
+    assert arm_policy(arm, vm("FrontEnd_IN_0"))["userInitiatedReboot"] == {"automaticallyApprove": True}
+    assert [event["EventStatus"] for event in guest.events()] == ["Started", "Scheduled"]
+
+
+def arm_policy(arm: Arm, path: str) -> dict[str, object]:
+    """The policy that is told of a resource."""
+    return arm.get(path)["properties"]["scheduledEventsPolicy"]
+
+
 def test_a_policy_is_told_as_it_was_given_and_what_has_no_effect_is_kept(arm: Arm):
     targets = {"eventGridAndResourceGraph": {"enable": True, "scheduledEventsApiVersion": "2020-07-01"}}
     policy = {
@@ -212,7 +262,10 @@ def test_an_event_is_not_found_at_a_resource_that_it_does_not_concern(arm: Arm, 
     assert reader.events()[0]["EventStatus"] == "Scheduled"
 
 
-def test_an_empty_list_of_events_is_not_found(arm: Arm):
+def test_an_empty_list_of_events_is_refused(arm: Arm):
     path = f"{vm('solo')}/providers/Microsoft.Maintenance/scheduledevents/acknowledge"
 
-    assert arm.refused("POST", path, {"value": []}).status == 404
+    answer = arm.refused("POST", path, {"value": []})
+
+    assert (answer.status, answer.code) == (400, "InvalidParameter")
+    assert answer.message == "value is empty. Name the events to approve."

@@ -86,6 +86,12 @@ def test_an_api_version_that_is_no_date_is_refused(arm: Arm, version: str):
     assert version in answer.message
 
 
+def test_an_api_version_has_digits_that_every_client_reads_alike(arm: Arm):
+    answer = refused(arm.service.operator("GET", f"{vm('solo')}?api-version=%EF%BC%92024-07-01"))
+
+    assert (answer.status, answer.code) == (400, "InvalidApiVersionParameter")
+
+
 def test_another_subscription_is_not_found_and_nothing_is_done(arm: Arm):
     elsewhere = RESTART.replace(SUBSCRIPTION, "11111111-1111-1111-1111-111111111111")
 
@@ -186,6 +192,7 @@ def test_a_body_that_cannot_be_read_is_refused(arm: Arm, path: str, raw: bytes, 
 
     assert (answer.status, answer.code) == (400, "InvalidParameter")
     assert said in answer.message
+    assert "openapi" not in answer.message  # which has no route of ARM's
 
 
 def test_a_body_of_an_action_that_cannot_be_read_is_refused_and_nothing_is_done(arm: Arm):

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.arm.caller import Arm, compute, instance, model, scale_set, terminate_notice, vm
-from tests.running import START
+from tests.arm.caller import Arm, instance, model, scale_set, terminate_notice, vm
 
 POOL = scale_set("pool")
 INSTANCES = POOL + "/virtualMachines"
@@ -43,20 +42,6 @@ def test_instances_are_put_in_the_zones_in_turn(arm: Arm):
     assert arm.get(scale_set("batch"))["zones"] == ["1", "2", "3"]
 
 
-def test_a_set_whose_deletion_was_called_off_goes_on(arm: Arm):
-    arm.patch(POOL, model(**terminate_notice("PT5M")))
-    arm.service.guest("pool_0").document()
-    arm.ask("DELETE", POOL)
-    for event in arm.service.get("/v1/events")["events"]:
-        arm.service.post(f"/v1/events/{event['id']}/cancel")
-
-    found = arm.get(POOL)
-    reply = arm.ask("PATCH", POOL, {"sku": {"capacity": 4}})
-
-    assert found["properties"]["provisioningState"] == "Succeeded"
-    assert (reply.status, reply.json["sku"]["capacity"]) == (200, 4)
-
-
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])
 def test_more_capacity_makes_instances_with_the_next_numbers(arm: Arm, method: str):
     reply = arm.ask(method, POOL, {"sku": {"capacity": 5}})
@@ -89,6 +74,7 @@ def test_a_put_without_a_capacity_leaves_it(arm: Arm):
     [
         (model(priority="Spot"), "properties.virtualMachineProfile.priority"),
         ({"zones": ["1"]}, "zones"),
+        ({"properties": {"singlePlacementGroup": True}}, "properties.singlePlacementGroup"),
     ],
 )
 def test_what_cannot_be_changed_of_a_scale_set_is_refused(arm: Arm, body: Any, member: str):
@@ -98,14 +84,17 @@ def test_what_cannot_be_changed_of_a_scale_set_is_refused(arm: Arm, body: Any, m
     assert f"{member} cannot be changed" in answer.message
 
 
-def test_an_instance_does_not_take_the_name_of_a_vm(arm: Arm):
-    arm.make_vm("batch_1")
+def test_an_instance_does_not_take_the_name_of_a_vm_but_the_next_number(arm: Arm):
+    arm.make_vm("BATCH_1")
 
-    answer = arm.refused("PUT", scale_set("batch"), {"sku": {"capacity": 3}})
+    made = arm.make_scale_set("batch", 2)
+    arm.patch(scale_set("batch"), {"sku": {"capacity": 3}})
+    applied = arm.service.operator("PUT", "/v1/fleet", arm.service.get("/v1/fleet"))
 
-    assert answer.status == 409
-    assert "There is a VM batch_1" in answer.message
-    assert arm.ask("GET", scale_set("batch")).status == 404
+    assert made["sku"]["capacity"] == 2
+    assert arm.names(scale_set("batch") + "/virtualMachines") == ["batch_0", "batch_2", "batch_3"]
+    assert arm.get(vm("BATCH_1"))["name"] == "BATCH_1"
+    assert applied.status == 200, applied
 
 
 # Shrinking.
@@ -334,63 +323,3 @@ def test_an_instance_that_is_deleted_by_hand_is_announced_by_the_profile(arm: Ar
     assert work.status == "Succeeded"
     assert arm.names(INSTANCES) == ["pool_0", "pool_2"]
     assert arm.get(POOL)["sku"]["capacity"] == 2
-
-
-# Deleting.
-
-
-def test_a_scale_set_goes_with_the_last_of_its_instances(arm: Arm):
-    arm.service.guest("pool_0").document()
-
-    work = arm.begin("DELETE", POOL)
-
-    assert arm.get(POOL)["properties"]["provisioningState"] == "Deleting"
-    assert len(resources(arm)) == 3
-    arm.service.advance(minutes=9)
-    assert work.status == "InProgress"
-    arm.service.advance(minutes=2)
-    assert work.status == "Succeeded"
-    assert "pool" not in arm.names(compute("virtualMachineScaleSets"))
-    assert arm.ask("DELETE", POOL).status == 204
-
-
-def test_an_empty_scale_set_goes_at_once(arm: Arm):
-    arm.make_scale_set("batch", 0)
-
-    reply = arm.ask("DELETE", scale_set("batch"))
-
-    assert (reply.status, reply.body) == (200, b"")
-    assert arm.ask("GET", scale_set("batch")).status == 404
-
-
-def test_the_deletion_of_a_scale_set_whose_instances_are_leaving_is_followed_to_their_end(arm: Arm):
-    arm.service.guest("pool_0").document()
-    arm.begin("POST", POOL + "/delete", {"instanceIds": ["*"]})
-
-    work = arm.begin("DELETE", POOL)
-
-    assert work.status == "InProgress"
-    arm.service.advance(minutes=11)
-    assert work.status == "Succeeded"
-    assert arm.ask("GET", POOL).status == 404
-
-
-def test_a_scale_set_that_is_being_deleted_does_not_grow(arm: Arm):
-    arm.service.guest("pool_0").document()
-    arm.begin("DELETE", POOL)
-
-    answer = arm.refused("PATCH", POOL, {"sku": {"capacity": 5}})
-
-    assert (answer.status, answer.code) == (409, "Conflict")
-    assert "pool is being deleted" in answer.message
-
-
-def test_a_scale_set_may_have_the_name_of_one_that_has_gone(arm: Arm):
-    arm.ask("DELETE", POOL)
-    arm.service.advance(minutes=1)
-
-    arm.make_scale_set("pool", 2)
-
-    assert arm.names(INSTANCES) == ["pool_0", "pool_1"]
-    assert arm.service.now > START
-    assert arm.ask("GET", vm("pool_0")).status == 404

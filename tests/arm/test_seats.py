@@ -66,9 +66,13 @@ def test_a_set_that_wants_one_placement_group_has_a_hundred_instances_at_most(ar
     one_group = {"singlePlacementGroup": True}
     arm.make_scale_set("batch", 100, {"properties": one_group})
 
+    told = arm.get(scale_set("batch"))["properties"]["singlePlacementGroup"]
+    changed = arm.refused("PATCH", scale_set("batch"), {"properties": {"singlePlacementGroup": False}})
     refused = arm.ask("PATCH", scale_set("batch"), {"sku": {"capacity": 101}})
     deleted = arm.ask("DELETE", scale_set("batch"))
 
+    assert told is True
+    assert "properties.singlePlacementGroup cannot be changed: batch was made with one" in changed.message
     assert refused.status == 400
     assert "sku.capacity is 101; it can be 0 to 100 with one placement group." in refused.json["error"]["message"]
     assert deleted.status == 202

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -160,6 +161,52 @@ def test_what_cannot_be_changed_is_refused_with_its_path(arm: Arm, name: str, pr
     assert arm.get(vm(name)) == before
 
 
+@pytest.mark.parametrize(
+    ("name", "patch", "member"),
+    [
+        ("web-0", {"properties": {"availabilitySet": None}}, "properties.availabilitySet"),
+        ("solo", {"zones": None}, "zones"),
+        ("solo", {"properties": {"osProfile": None}}, "properties.osProfile.computerName"),
+        ("frugal", {"properties": {"priority": None}}, "properties.priority"),
+    ],
+)
+def test_what_cannot_be_changed_cannot_be_taken_away_either(
+    arm: Arm, name: str, patch: dict[str, object], member: str
+):
+    answer = arm.refused("PATCH", vm(name), patch)
+
+    assert (answer.status, answer.code) == (400, "InvalidParameter")
+    assert f"{member} cannot be changed" in answer.message
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        availability_set("web").replace("/subscriptions/", "/subscriptions/other"),
+        availability_set("web", "other"),
+        availability_set("web").replace("Microsoft.Compute", "Microsoft.Other"),
+        scale_set("web"),
+        availability_set("web") + "/more",
+        "/availabilitySets/web",
+        "web",
+        "",
+    ],
+)
+@pytest.mark.parametrize("name", ["fresh", "web-0"])
+def test_an_id_of_something_else_is_not_taken_for_a_set_of_the_same_name(arm: Arm, name: str, wrong: str):
+    answer = arm.refused("PUT", vm(name), {"properties": {"availabilitySet": {"id": wrong}}})
+
+    assert (answer.status, answer.code) == (400, "InvalidParameter")
+    assert "properties.availabilitySet" in answer.message
+
+
+@pytest.mark.parametrize("change", [str.upper, str.lower])
+def test_an_id_is_read_in_any_case(arm: Arm, change: Callable[[str], str]):
+    made = arm.make_vm("web-3", {"availabilitySet": {"id": change(availability_set("web"))}})
+
+    assert made["properties"]["availabilitySet"] == {"id": availability_set("web")}
+
+
 def test_a_vm_stays_in_its_zone(arm: Arm):
     answer = arm.refused("PUT", vm("solo"), {"zones": ["2"]})
 
@@ -266,6 +313,16 @@ def test_switching_a_vm_as_it_is_already_is_done_at_once(arm: Arm, before: str |
     reply = arm.ask("POST", f"{vm('solo')}/{act}")
 
     assert (reply.status, reply.body) == (200, b"")
+
+
+def test_a_start_of_a_vm_whose_restart_waits_is_told_what_stands_in_the_way(arm: Arm):
+    arm.service.guest("solo").document()
+    arm.begin("POST", vm("solo") + "/restart")
+
+    answer = arm.refused("POST", vm("solo") + "/start")
+
+    assert (answer.status, answer.code) == (409, "Conflict")
+    assert "solo cannot be started: Reboot of solo is scheduled" in answer.message
 
 
 def test_a_vm_that_is_being_stopped_cannot_be_started_yet(arm: Arm):

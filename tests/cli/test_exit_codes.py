@@ -19,10 +19,10 @@ COMMANDS = [
     "vm list", "vm show solo", "vm restart solo", "vm redeploy solo", "vm evict solo", "vm delete solo",
     "vm stop solo", "vm start solo",
     "host list", "host show host-0", "host maintain host-0", "host degrade host-0", "host fail host-0",
-    "host recover host-0",
+    "host recover host-0", "host reclaim host-0 --vms 1",
     "scope list", "scope show web",
     "event list", "event show 4f1c9a02", "event watch", "event watch 4f1c9a02", "event approve 4f1c9a02",
-    "event cancel 4f1c9a02", "event history",
+    "event postpone 4f1c9a02 --by 2h", "event cancel 4f1c9a02", "event history",
     "clock show", "clock advance 1m", "clock next", "clock play", "clock pause",
     "token create --role viewer --name x", "token list", "token revoke x",
     "principal create --role viewer --name x", "principal list", "principal revoke x",
@@ -124,6 +124,18 @@ def test_an_address_that_is_none_is_refused_with_an_example(url: str):
         1,
         "",
         shown(f"error: {url!r} is no address of a service.", "hint:  Write it like http://127.0.0.1:8255."),
+    )
+
+
+@pytest.mark.parametrize("place", ["localhost:8255", "localhost:[1", "localhost:port"])
+def test_an_address_with_a_password_in_it_is_refused_and_not_repeated(place: str):
+    assert forewarn("vm", "list", FOREWARN_URL=f"http://u:hunter2@{place}") == Outcome(
+        1,
+        "",
+        shown(
+            "error: The address of the service holds a user's name.",
+            "hint:  Sign in with FOREWARN_TOKEN or --token-file.",
+        ),
     )
 
 

@@ -17,7 +17,8 @@ from forewarn.core.phase import TRANSITIONS
 from forewarn.core.refusal import Code
 from forewarn.edge.limits import IN_WORDS, Limits
 from forewarn.operator import refusals
-from forewarn.wire.arm import bodies
+from forewarn.wire.arm import parts
+from forewarn.wire.arm.meanings import MEANINGS
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
 from tests.running import RunningService
@@ -133,21 +134,21 @@ def paths(body: type[msgspec.Struct], before: str = "") -> Iterator[str]:
 @pytest.mark.parametrize(
     ("kind", "body"),
     [
-        ("virtualMachines", bodies._VmBody),
-        ("virtualMachineScaleSets", bodies._ScaleSetBody),
-        ("availabilitySets", bodies._SetBody),
-        ("resourceGroups", bodies._GroupBody),
+        ("virtualMachines", parts.VmBody),
+        ("virtualMachineScaleSets", parts.ScaleSetBody),
+        ("availabilitySets", parts.SetBody),
+        ("resourceGroups", parts.GroupBody),
     ],
 )
 def test_every_member_of_an_arm_body_that_is_read_has_its_meaning(kind: str, body: type[msgspec.Struct]):
-    told = list(bodies.MEANINGS[kind])
+    told = list(MEANINGS[kind])
 
     read = list(paths(body))
 
     silent = [path for path in read if not any(path == name or path.startswith(f"{name}.") for name in told)]
     idle = [name for name in told if not any(path == name or path.startswith(f"{name}.") for path in read)]
     assert (silent, idle) == ([], [])
-    assert set(bodies.MEANINGS) == {
+    assert set(MEANINGS) == {
         "virtualMachines",
         "virtualMachineScaleSets",
         "availabilitySets",

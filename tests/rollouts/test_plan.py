@@ -8,7 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forewarn.core.refusal import Code
@@ -68,6 +68,7 @@ def test_a_window_that_is_too_short_never_fits():
     assert Window(time(22), HOUR).fit(NOON, 2 * HOUR) is None
 
 
+@settings(deadline=None)
 @given(
     st.integers(0, 366 * 24 * 60),
     st.integers(0, 23),
@@ -120,6 +121,7 @@ def test_a_host_that_holds_two_domains_of_a_set_is_a_wave_of_its_own():
     assert [(stop.wave, stop.host.name) for stop in plan.stops] == [(0, "host-0"), (1, "host-2"), (2, "host-1")]
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.data())
 def test_in_no_wave_are_there_two_domains_of_a_set_but_on_one_host(data):
     hosts = data.draw(st.integers(1, 12))

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from forewarn.operator.roles import Role
 from forewarn.operator.sign_in import guesses
-from forewarn.operator.sign_in.checking import SignIn, Stranger
+from forewarn.operator.sign_in.checking import Caller, SignIn, Stranger
 from forewarn.operator.sign_in.guesses import Guesses
+from forewarn.operator.sign_in.keyring import digest_of
+from forewarn.store.credentials import Credential, CredentialKind
 from tests.fleets import SMALL
 from tests.running import Reply, RunningService, call, running
 from tests.sign_in.people import Book, ask_for_jwt, base, bearer, new_address
@@ -76,6 +80,15 @@ def test_all_of_an_ipv6_network_counts_as_one(hand: Hand):
 
     assert counted.wrong("2001:db8:1:2:ffff::1") == 2
     assert counted.wrong("2001:db8:1:3::1") == 0
+
+
+def test_ipv4_callers_of_a_listener_on_ipv6_are_counted_each_by_itself(hand: Hand):
+    counted = Guesses(hand)
+    for _ in range(15):
+        counted.wrong("::ffff:10.0.0.1")
+
+    assert counted.wrong("::ffff:10.0.0.2") == 0
+    assert counted.is_slowed("10.0.0.1")
 
 
 def test_the_table_is_bounded_and_forgets_who_guessed_longest_ago(hand: Hand):
@@ -197,25 +210,39 @@ def test_what_comes_with_a_public_route_is_no_guess(tmp_path: Path):
     assert mistyped.status == 401
 
 
-def test_a_flood_of_guesses_is_not_looked_at_any_more_where_it_comes_from(hand: Hand):
+def test_a_flood_of_guesses_is_told_no_more_and_a_good_token_from_there_is_let_in(hand: Hand):
     sign_in = SignIn("tenant", lambda: datetime(2026, 3, 1, tzinfo=UTC), guesses=Guesses(hand))
+    good = Credential("1", CredentialKind.TOKEN, "root", "admin", digest_of("good"), sign_in.now(), "test")
+    principal = replace(good, id="2", kind=CredentialKind.PRINCIPAL, name="az")
+    sign_in.keyring.hold([good, principal], b"key")
 
-    async def flood() -> tuple[object, object, int]:
+    def tried(token: str, address: str) -> Caller | Stranger:
+        return sign_in.recognise([f"Bearer {token}"], "http://here", address)
+
+    async def flood() -> list[object]:
         held = asyncio.Event()
         sign_in.sleep = lambda _: held.wait()
-        waiting = [
-            asyncio.create_task(sign_in.make_wait(sign_in.recognise(["Bearer x"], "http://here", "10.0.0.1")))
-            for _ in range(300)
-        ]
+        waiting = [asyncio.create_task(sign_in.make_wait(tried("x", "10.0.0.1"))) for _ in range(300)]
         await asyncio.wait(waiting, timeout=0.1)
-        there = sign_in.recognise(["Bearer x"], "http://here", "10.0.0.1")
-        elsewhere = sign_in.recognise(["Bearer x"], "http://here", "10.0.0.2")
+        answers = [
+            tried("x", "10.0.0.1"),
+            sign_in.recognise_client("2", "x", "10.0.0.1"),
+            tried("x", "10.0.0.2"),
+            tried("good", "10.0.0.1"),
+            sign_in.recognise_client("2", "good", "10.0.0.1"),
+        ]
         held.set()
         await asyncio.gather(*waiting)
-        return there, elsewhere, sign_in.held
+        return answers
 
-    there, elsewhere, left = asyncio.run(flood())
+    answers = asyncio.run(flood())
 
-    assert there == Stranger("Too many guesses are under way.", wait_seconds=5)
-    assert elsewhere == Stranger("The token is not known here.")
-    assert left == 0
+    too_many = Stranger("Too many guesses are under way.", wait_seconds=5)
+    assert answers == [
+        too_many,
+        too_many,
+        Stranger("The token is not known here."),
+        Caller("root", Role.ADMIN, "1"),
+        principal,
+    ]
+    assert sign_in.held == 0

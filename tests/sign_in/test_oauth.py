@@ -142,6 +142,14 @@ def test_the_secret_may_come_as_http_basic(house: House):
     assert (twice.status, twice.json["error"]) == (400, "invalid_request")
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_the_secret_may_come_from_a_file_with_the_end_of_its_line(house: House, end: str):
+    given = ask_for_jwt(house.service, house.form(client_secret=house.secret + end))
+    twice = ask_for_jwt(house.service, house.form(client_secret=house.secret + end * 2))
+
+    assert (given.status, twice.status) == (200, 401)
+
+
 def test_version_1_takes_a_resource_and_answers_in_strings(house: House):
     form = house.form(scope=None, resource=f"{base(house.service)}/")
 
@@ -196,6 +204,8 @@ def test_a_token_may_be_asked_for_under_another_name_of_this_machine_and_holds_f
         ({"scope": "https://a/.default https://b/.default"}, 400, "invalid_scope", 1002012),
         ({"scope": "api://x/.default"}, 400, "invalid_resource", 500011),
         ({"scope": "https://[/.default"}, 400, "invalid_resource", 500011),
+        ({"scope": "http://localhost:99999/.default"}, 400, "invalid_resource", 500011),
+        ({"scope": "http://localhost:abc/.default"}, 400, "invalid_resource", 500011),
     ],
     ids=lambda value: "" if isinstance(value, int) else str(value),
 )
@@ -208,6 +218,23 @@ def test_a_form_that_is_no_good_is_refused_in_the_directorys_shape(
     assert reply.json["error_description"].startswith(f"AADSTS{number}: ")
     assert {"timestamp", "trace_id", "correlation_id"} <= set(reply.json)
     assert house.secret not in reply.body.decode()
+
+
+def test_a_host_with_a_port_that_cannot_be_is_another_service(house: House):
+    reply = ask_for_jwt(house.service, house.form(), Host="localhost:99999")
+
+    assert (reply.status, reply.json["error"]) == (400, "invalid_resource")
+
+
+@pytest.mark.parametrize("host", ["other.example", "{here}"], ids=["elsewhere", "here"])
+def test_an_address_with_a_password_in_it_is_refused_and_not_repeated(house: House, host: str):
+    here = base(house.service).removeprefix("http://")
+
+    reply = ask_for_jwt(house.service, house.form(scope=f"http://user:hunter2@{host.format(here=here)}/.default"))
+
+    assert (reply.status, reply.json["error"]) == (400, "invalid_resource")
+    assert "The scope holds a user's name" in reply.json["error_description"]
+    assert "hunter2" not in reply.body.decode()
 
 
 def send(house: House, body: bytes, kind: str = "application/x-www-form-urlencoded") -> Reply:

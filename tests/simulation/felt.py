@@ -13,7 +13,7 @@ from forewarn.core.terms import Action
 from forewarn.drivers.machines import Effect, Trouble
 
 _LEAVE_IT_AS_IT_WAS = {Action.FREEZE, Action.MIGRATE}
-_LEAVE_IT_RUNNING = {Action.REBOOT, Action.REDEPLOY, Action.RESTORE, Action.START}
+_LEAVE_IT_RUNNING = {Action.REBOOT, Action.REDEPLOY, Action.REIMAGE, Action.RESTORE, Action.START}
 
 
 @dataclass
@@ -75,6 +75,16 @@ class MachinesAsFelt:
         """The actions that the machine feels now."""
         self._settle(vm)
         return [each.effect for each in self._ongoing.get(vm, ())]
+
+    def is_off(self, vm: str) -> bool:
+        """Whether the machine is switched off, whoever wanted that."""
+        self._settle(vm)
+        return vm in self._off
+
+    def is_made_anew(self, vm: str) -> None:
+        """Another machine has the name of one that was deleted: it is on."""
+        self._settle(vm)
+        self._off.discard(vm)
 
     def why_down(self, vm: str, but: str) -> str | None:
         """Why the machine is down, other than through the operation `but`; None: it is up.

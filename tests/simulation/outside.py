@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
 
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Condition
+from forewarn.store.codec import instant
 from forewarn.store.sql import SqlStore
 
 
@@ -46,6 +49,14 @@ class Outside:
         row = self._row("SELECT phase FROM operations WHERE id = ?", operation)
         return Phase(row.phase) if row else None
 
+    def state_of_rollout(self, rollout: str) -> RolloutState | None:
+        row = self._row("SELECT state FROM rollouts WHERE id = ?", rollout)
+        return RolloutState(row.state) if row else None
+
+    def end_of_operation(self, operation: str) -> datetime | None:
+        row = self._row("SELECT ended_at FROM operations WHERE id = ?", operation)
+        return instant(row.ended_at) if row and row.ended_at else None
+
     def phase_of_event(self, event: str) -> Phase | None:
         row = self._row("SELECT phase FROM events WHERE id = ?", event)
         return Phase(row.phase) if row else None
@@ -53,6 +64,10 @@ class Outside:
     def approvers(self, event: str) -> set[str]:
         row = self._row("SELECT approvals FROM events WHERE id = ?", event)
         return {by for by, _ in json.loads(row.approvals)} if row else set()
+
+    def postponed_by(self, event: str) -> str | None:
+        row = self._row("SELECT postponed_by FROM events WHERE id = ?", event)
+        return row.postponed_by if row else None
 
     def generation(self, scope: str) -> int | None:
         row = self._row("SELECT generation FROM scopes WHERE id = ? AND NOT is_gone", scope)

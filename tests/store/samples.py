@@ -31,7 +31,7 @@ MARK = ClockMark("some-boot", timedelta(seconds=77, microseconds=5), NOW)
 
 HOST = Host("host-0", "1", 2, {"rack": "é\"'%_"}, Condition.DEGRADED, is_declared=False)
 AVAILABILITY_SET = AvailabilitySet(
-    "web", "prod", 7, 3, spread=False, health_check="https://web.example/ready?deep=1"
+    "web", "prod", 7, 3, spread=False, min_available=2, health_check="https://web.example/ready?deep=1"
 )
 SCALE_SET = ScaleSet(
     "pool",
@@ -45,9 +45,10 @@ SCALE_SET = ScaleSet(
     50,
     ("1", "2"),
     {"a": "b"},
+    min_available=1,
     health_check="check-pool",
 )
-CLOUD_SERVICE = CloudService("legacy", "prod", health_check="check-legacy")
+CLOUD_SERVICE = CloudService("legacy", "prod", 1, health_check="check-legacy")
 SCOPE = Scope(
     "pool/1",
     ScopeKind.PLACEMENT_GROUP,
@@ -81,6 +82,7 @@ VM = Vm(
     terminate_notification=timedelta(minutes=7),
     tags={"team": "blue"},
     state=VmState.STOPPED,
+    came_in=7,
 )
 WINDOW = Window(
     time(22, 30),
@@ -169,6 +171,10 @@ EVENT = Event(
     (Approval("pool_0", NOW), Approval("web-0", NOW + timedelta(seconds=1))),
     NOW,
     reason="because",
+    moved_in=9,
+    postponed_by="somebody",
+    postponed_at=NOW,
+    postponed_from=NOW + timedelta(minutes=14),
 )
 ATTEMPT = Attempt(
     OPERATION.id,

@@ -10,8 +10,8 @@ from forewarn.operator.app import ARM
 from forewarn.operator.arm.desk import PROVIDER, ArmEndpoint
 from forewarn.operator.arm.errors import OCCASIONS
 from forewarn.operator.endpoint import Nothing
-from forewarn.wire.arm.bodies import MEANINGS
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
+from forewarn.wire.arm.meanings import MEANINGS
 from tools.markdown import anchor, code, page, table
 
 _INTRODUCTION = f"""\
@@ -34,10 +34,11 @@ answered 200."""
 
 _BODIES = """\
 A PUT makes a resource, or changes the members that it names: those that it does not name stay as they are, but
-`tags` are given as a whole. A PATCH changes members one by one, and null takes one away. **Members that are not
-in these tables are kept and given back, and have no effect**: what was read can be changed and written back, and
-nothing is lost. Passwords and other secrets (`adminPassword`, `customData`, `userData`, `protectedSettings`) are
-neither kept nor given back: nothing here needs them."""
+`tags` are given as a whole. A PATCH changes members one by one, and null takes one away. Members are read in
+whatever case they are written, nulls are not kept, and an instance whose name a VM has already is given the
+next number. **Members that are not in these tables are kept and given back, and have no effect**: what was read
+can be changed and written back, and nothing is lost. Passwords and other secrets (`adminPassword`,
+`customData`, `userData`, `protectedSettings`) are neither kept nor given back: nothing here needs them."""
 
 _HEAD = ("route", "what it does", "role", "honoured", "without effect")
 _KEPT = "all other members, which are kept and given back"
@@ -77,10 +78,11 @@ def _effect(endpoint: ArmEndpoint) -> tuple[str, str]:
     honoured = [code(name) for name in endpoint.query]
     if endpoint.kind:
         return f"[these members](#{anchor(_heading(endpoint.kind))})", _KEPT
-    if endpoint.body is Any:
+    body = endpoint.described_body
+    if body is Any:
         return ", ".join(honoured), "the body"
-    if endpoint.body is not Nothing:
-        honoured += [code(name) for name in endpoint.body.__struct_encode_fields__]
+    if body is not Nothing:
+        honoured += [code(name) for name in body.__struct_encode_fields__]
         return ", ".join(honoured), "all other members"
     return ", ".join(honoured), ""
 

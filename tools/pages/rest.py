@@ -91,9 +91,10 @@ def _details(operation: Operation) -> Iterator[str]:
     for status, response in operation["responses"].items():
         if status != "default":
             phrase = HTTPStatus(int(status)).phrase
-            kind = next(iter(response["content"]))
+            kind, *others = response["content"]
             what = in_words(_content(response)) if kind == "application/json" else code(kind)
-            yield f"Answer: {status} {phrase}, {what}."
+            also = "".join(f", or {code(other)}" for other in others)
+            yield f"Answer: {status} {phrase}, {what}{also}."
 
 
 def _content(part: dict[str, Any]) -> dict[str, Any]:

@@ -79,8 +79,8 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic in some ver
 DURATION = Duration()
 
 
-class Instant(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
-    """`2026-12-01T22:00:00Z`, `2026-12-01`."""
+class InstantOfTime(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
+    """`2026-03-02T22:00:00Z`; without a zone it is UTC."""
 
     name = "instant"
 
@@ -91,10 +91,10 @@ class Instant(click.ParamType):  # type: ignore[type-arg] # generic in some vers
         try:
             return parse_instant(str(value))
         except ValueError:
-            self.fail(f"{value!r} is no instant; write it like 2026-12-01T22:00:00Z", param, ctx)
+            self.fail(f"{value!r} is no instant; write it like 2026-03-02T22:00:00Z", param, ctx)
 
 
-INSTANT = Instant()
+INSTANT = InstantOfTime()
 
 
 class Name(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only

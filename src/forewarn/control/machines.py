@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 
 from forewarn.control.plane import ControlPlane
 from forewarn.core.draft import Draft
+from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, ScaleSet
-from forewarn.core.refusal import Code, Refusal
+from forewarn.core.refusal import Refusal
 from forewarn.core.requests import machines, notices, sets, vms
 from forewarn.core.terms import Cause
 
@@ -39,15 +40,11 @@ def do_waiting_work(plane: ControlPlane, names: Sequence[str], actor: str) -> st
     return _batch(plane, actor, batch, write)
 
 
-def approve(plane: ControlPlane, events: Sequence[str], actor: str) -> Refusal | None:
-    """Approve open events, all of them or none."""
+def approve(plane: ControlPlane, events: Sequence[Event], actor: str) -> Refusal | None:
+    """Approve events that are open now, together."""
 
     def write(draft: Draft) -> Refusal | None:
-        found = [draft.world.events.get(event) for event in events]
-        known = [event for event in found if event is not None and event.phase.is_open]
-        if len(known) != len(found):
-            return Refusal(Code.NOT_FOUND, "An event is not open any more; none was approved.")
-        notices.approve_events(draft, known, actor)
+        notices.approve_events(draft, events, actor)
         return None
 
     return plane.change(actor, write)

@@ -21,7 +21,9 @@ from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.courses import Courses
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
+from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Requests, Write
+from forewarn.control.retention import Retention
 from forewarn.control.wakes import Wakes
 from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
@@ -66,6 +68,8 @@ class ControlPlane(Requests):
         monotonic: Callable[[], float] = time.monotonic,
         verdict: Verdict = no_checks,
         heard: Verdict | None = None,
+        keep_history: timedelta | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self.world = World()
         self.rules = rules or Rules()
@@ -73,9 +77,11 @@ class ControlPlane(Requests):
         self.board = board
         self.store = store
         self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
+        self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
         self.bugs = 0  # operations that could not be gone on with; see the log
+        self._outbox = outbox
         self._new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
@@ -139,9 +145,12 @@ class ControlPlane(Requests):
         settle(draft, self.rules)
         changes = draft.seal()
         transaction.write(changes, self._watch.mark(), self._shown)
+        if self._outbox is not None:
+            self._outbox.write(transaction, draft)
         transaction.keep_polls(self.polls.urgent())
         scopes = [entity for entity in changes.entities if isinstance(entity, Scope)]
-        transaction.forget_polls(scope.id for scope in scopes if scope.is_gone or not scope.is_on)
+        off = [scope.id for scope in scopes if scope.is_gone or not scope.is_on]
+        transaction.forget_polls(scope for scope in off if (was := self.world.scopes.get(scope)) and was.is_on)
         return changes
 
     def _is_current(self, transaction: Transaction) -> bool:

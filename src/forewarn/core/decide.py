@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from forewarn.core.holds import Underway, holds, rollout_holds
+from forewarn.core.holds import holds, rollout_holds
 from forewarn.core.operation import Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, VmState
+from forewarn.core.underway import Underway
 from forewarn.core.world import World
 
 

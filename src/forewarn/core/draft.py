@@ -132,6 +132,10 @@ class Draft:
         """The operations that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Operation)]
 
+    def shown_events(self) -> list[Event]:
+        """The events that this draft makes, ends, or lets look different."""
+        return [entity for entity in self._put.values() if isinstance(entity, Event) and self._shows(entity)]
+
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
@@ -141,11 +145,23 @@ class Draft:
 
     def put(self, entity: Entity) -> None:
         """Keep a new version of an entity."""
-        self._put[key_of(entity)] = replace(entity, version=self.number)
+        if isinstance(entity, Vm):
+            entity = self._with_arrival(entity)
+        if find(self.world, entity) is entity:
+            entity = replace(entity, version=self.number)
+        else:  # it was made for this draft and nobody else has it: stamped, not copied
+            object.__setattr__(entity, "version", self.number)
+        self._put[key_of(entity)] = entity
         if isinstance(entity, Event):
             self._events_put.setdefault(entity.operation, {})[entity.id] = None
         elif isinstance(entity, Attempt):
             self._attempts_put.setdefault(entity.operation, {})[entity.vm] = None
+
+    def _with_arrival(self, vm: Vm) -> Vm:
+        """The VM, with the commit that brought it to where it is."""
+        before = self.world.vms.get(vm.name)
+        has_come = before is None or before.host != vm.host
+        return replace(vm, came_in=self.number) if has_come else vm
 
     def next_event_number(self) -> int:
         """A number for a new event, larger than that of every event before it."""
@@ -173,8 +189,7 @@ class Draft:
         )
 
     def _count_incarnations(self) -> None:
-        events = [entity for entity in self._put.values() if isinstance(entity, Event)]
-        for scope in dict.fromkeys(event.scope for event in events if self._shows(event)):
+        for scope in dict.fromkeys(event.scope for event in self.shown_events()):
             found = cast("Scope | None", self._put.get((Scope, scope)) or self.world.scopes.get(scope))
             if found is not None and not found.is_gone:  # a VM's own scope goes with it
                 self.put(replace(found, incarnation=found.incarnation + 1))

@@ -45,6 +45,10 @@ class Event:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     reason: str = ""
+    moved_in: int = 0  # the commit that last moved its NotBefore; 0: none has
+    postponed_by: str | None = None
+    postponed_at: datetime | None = None
+    postponed_from: datetime | None = None  # NotBefore as the platform set it, where somebody has put it off since
     version: int = 0
 
     @property
@@ -61,6 +65,11 @@ class Event:
     def made_in(self) -> int:
         """The number of the commit that made it."""
         return self.number // EVENTS_PER_COMMIT
+
+    @property
+    def due_at(self) -> datetime:
+        """NotBefore as the platform set it, before anybody put it off."""
+        return self.postponed_from or self.not_before
 
     @property
     def short_id(self) -> str:

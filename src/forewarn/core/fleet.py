@@ -54,6 +54,7 @@ class AvailabilitySet:
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     tags: Mapping[str, str] = field(default_factory=dict)
     health_check: str | None = None  # an address, or the name of a command that the service knows
+    min_available: int = 0  # planned platform work leaves as many of them running
     kept: str = ""
     is_gone: bool = False
     version: int = 0
@@ -77,6 +78,7 @@ class ScaleSet:
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     announces_reimage: bool = False
     health_check: str | None = None  # an address, or the name of a command that the service knows
+    min_available: int = 0
     is_leaving: bool = False  # it goes with the last of its instances
     kept: str = ""
     is_gone: bool = False
@@ -95,6 +97,7 @@ class CloudService:
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
     health_check: str | None = None  # an address, or the name of a command that the service knows
+    min_available: int = 0
     is_gone: bool = False
     version: int = 0
 
@@ -135,6 +138,7 @@ class Vm:
     announces_reimage: bool = False
     kept: str = ""
     state: VmState = VmState.RUNNING
+    came_in: int = 0  # the commit that brought it to its host
     version: int = 0
 
     @property

@@ -80,15 +80,10 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
         *_entries("scale_sets", spec),
         *_entries("cloud_services", spec),
     )
-    instances = (
-        (Place("scale_sets", index, "name"), f"{each.name}_{number}")
-        for index, each in enumerate(spec.scale_sets)
-        for number in range(min(each.capacity, MOST_INSTANCES))
-    )
     for what, names in (
         ("host", _entries("hosts", spec)),
         ("set", sets),
-        ("VM", (*_entries("vms", spec), *instances)),
+        ("VM", _entries("vms", spec)),
     ):
         seen: dict[str, str] = {}
         for place, name in names:
@@ -101,6 +96,15 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
             elif name.lower() in seen:
                 yield Problem(place, f"The {what} name {name} is used twice.", "Give one of the two another name.")
             seen.setdefault(name.lower(), name)
+
+    for index, each in enumerate(spec.scale_sets):  # which instances there are is known to the plan
+        last = f"{each.name}_{each.capacity - 1}"
+        if each.capacity > 0 and is_name(each.name) and not is_name(last):
+            yield Problem(
+                Place("scale_sets", index, "name"),
+                f"{last!r} cannot be the name of a VM.",
+                f"Use {NAME_IN_WORDS}.",
+            )
 
 
 def _entries(section: str, spec: FleetSpec) -> list[tuple[Place, str]]:
@@ -121,6 +125,9 @@ def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
         where = Place("scale_sets", index, "placement_group_size")
         yield from _range(where, scale_set.placement_group_size, 1, MOST_INSTANCES)
         yield from _check_terminate(Place("scale_sets", index, "terminate_notification"), scale_set)
+    for section in ("availability_sets", "scale_sets", "cloud_services"):
+        for index, entry in enumerate(getattr(spec, section)):
+            yield from _range(Place(section, index, "min_available"), entry.min_available, 0, MOST_INSTANCES)
     domains = {each.name: each.update_domains for each in spec.availability_sets}
     for index, vm in enumerate(spec.vms):
         if vm.update_domain is not None:

@@ -31,7 +31,7 @@ def describe(world: World) -> FleetSpec:
         availability_sets=[_availability_set(each) for each in sets if isinstance(each, AvailabilitySet)],
         scale_sets=[_scale_set(each) for each in sets if isinstance(each, ScaleSet)],
         cloud_services=[
-            CloudServiceSpec(each.name, each.resource_group, each.health_check)
+            CloudServiceSpec(each.name, each.resource_group, each.health_check, each.min_available)
             for each in sets
             if isinstance(each, CloudService)
         ],
@@ -62,6 +62,7 @@ def _availability_set(each: AvailabilitySet) -> AvailabilitySetSpec:
         [AutoApproval(name) for name in each.auto_approve],
         dict(each.tags),
         each.health_check,
+        each.min_available,
     )
 
 

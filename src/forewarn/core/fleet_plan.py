@@ -129,13 +129,14 @@ class _Planner:
                 order[name] = position + 1
             self._places[spec.name] = Place("vms", index)
             self._wanted[spec.name] = self._vm_of(spec, position)
+        named = {name.lower(): name for name in self._wanted}
         for index, scale_set in enumerate(self._spec.scale_sets):
             for number in self._instance_numbers(scale_set):
                 vm = self._instance_of(scale_set, number)
-                if vm.name in self._wanted:
+                if (other := named.get(vm.name.lower())) is not None:
                     self._problem(
-                        self._places[vm.name],
-                        f"The VM name {vm.name} is used twice: {scale_set.name} has such an instance.",
+                        self._places[other],
+                        f"The VM name {other} is used twice: {scale_set.name} has such an instance.",
                         "Give this one another name.",
                     )
                 self._places[vm.name] = Place("scale_sets", index, "capacity")
@@ -257,7 +258,7 @@ class _Planner:
         moves = vm.home != before.home and vm.home is not None and vm.host != before.host
         if not moves:
             vm = replace(vm, host=before.host, fault_domain=before.fault_domain)
-        vm = replace(vm, state=before.state, version=before.version)
+        vm = replace(vm, state=before.state, came_in=before.came_in, version=before.version)
         if self._is_busy(vm.name):
             self._refuse_to_disturb(before, vm)
         if vm != before:

@@ -51,6 +51,7 @@ class AvailabilitySetSpec:
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     tags: dict[str, str] = field(default_factory=dict)
     health_check: str | None = None
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class ScaleSetSpec:
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     announces_reimage: bool = False
     health_check: str | None = None
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class CloudServiceSpec:
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
     health_check: str | None = None
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)

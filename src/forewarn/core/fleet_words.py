@@ -27,6 +27,10 @@ _HEALTH = (
     "What a rollout asks before it goes on from one wave to the next: an address that has to answer 2xx, "
     "or the name of a command that the service knows (`--health-command`)."
 )
+_MINIMUM = (
+    f"How many of its VMs planned platform work leaves running, 0 to {MOST_INSTANCES}: it waits while there would "
+    "be fewer, and is refused where it would wait for ever."
+)
 _REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
 
 TABLES: Mapping[type, str] = {
@@ -53,6 +57,7 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "auto_approve": _AUTO_APPROVE,
         "tags": "Names and values that clients are told.",
         "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     ScaleSetSpec: {
         "name": "As of an availability set.",
@@ -63,18 +68,23 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "priority": _PRIORITY,
         "eviction_policy": _EVICTION_POLICY,
         "terminate_notification": _TERMINATE,
-        "placement_group_size": f"How many instances share one document, 1 to {MOST_INSTANCES}.",
+        "placement_group_size": (
+            f"How many instances share one document, 1 to {MOST_INSTANCES}, by their numbers: with 100, `NAME_0` "
+            "to `NAME_99` share one, even if some of them have gone and later ones have come."
+        ),
         "zones": "The zones that the instances are in, in turn.",
         "resource_group": _RESOURCE_GROUP,
         "tags": _TAGS,
         "auto_approve": _AUTO_APPROVE,
         "announces_reimage": _REIMAGE,
         "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     CloudServiceSpec: {
         "name": "As of an availability set.",
         "resource_group": _RESOURCE_GROUP,
         "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     VmSpec: {
         "name": "As of a host.",

@@ -9,13 +9,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from forewarn.core.availability import Shortfall, would_leave
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.policy import nobody_is_up
 from forewarn.core.terms import Cause, Kind
+from forewarn.core.underway import Underway
 from forewarn.core.world import World
+
+_MOST_NAMED = 5
 
 
 def clock_time(at: datetime, now: datetime) -> str:
@@ -64,6 +68,27 @@ class OtherDomainDown:
         """The hold for a reader."""
         why = f"until {self.operation.title} ends" if self.operation else f"until {self.vm} is running again"
         return f"update domain {self.update_domain} of {self.set_name}, which is down {why} ({self.vm})"
+
+
+@dataclass(frozen=True, slots=True)
+class BelowMinimum:
+    """A set would be left with fewer available VMs than its owner wants."""
+
+    shortfall: Shortfall
+    operation: Operation
+    until: datetime | None  # when the work goes ahead all the same; None: not before there are enough
+
+    def in_words(self, now: datetime) -> str:
+        """The hold for a reader."""
+        short = self.shortfall
+        names = ", ".join(short.lost[:_MOST_NAMED])
+        more = f" and {len(short.lost) - _MOST_NAMED} more" if len(short.lost) > _MOST_NAMED else ""
+        at_last = "" if self.until is None else f", until {clock_time(self.until, now)}"
+        return (
+            f"{short.set_name} to have {short.needed} available{at_last} (its minimum is {short.minimum}; "
+            f"{short.available} are, and {self.operation.host or 'this work'} has {len(short.lost)} of them: "
+            f"{names}{more})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,24 +156,17 @@ class WindowClosed:
         return f"the window, which opens {self.until:%a} {clock_time(self.until, now)}"
 
 
-Hold = NoticeRuns | VmBusy | OtherDomainDown | VmLeaves | VmComes | TerminatePending | Recovering | WindowClosed
-
-
-class Underway:
-    """What has started, counting what the present decision is about to start."""
-
-    def __init__(self) -> None:
-        self._starting: set[str] = set()
-
-    def add(self, operation: Operation) -> None:
-        """Count an operation as started."""
-        self._starting.add(operation.id)
-
-    def started(self, operations: Iterable[Operation], *, but: Operation) -> Iterator[Operation]:
-        """Those of the operations that have started or are about to."""
-        for operation in operations:
-            if operation.id != but.id and (operation.phase is Phase.STARTED or operation.id in self._starting):
-                yield operation
+Hold = (
+    NoticeRuns
+    | VmBusy
+    | OtherDomainDown
+    | BelowMinimum
+    | VmLeaves
+    | VmComes
+    | TerminatePending
+    | Recovering
+    | WindowClosed
+)
 
 
 def holds(world: World, operation: Operation, now: datetime, underway: Underway | None = None) -> Iterator[Hold]:
@@ -158,6 +176,7 @@ def holds(world: World, operation: Operation, now: datetime, underway: Underway 
     yield from _busy(world, operation, underway)
     if operation.cause.is_planned:
         yield from _other_domains(world, operation, underway)
+        yield from _minimums(world, operation, now, underway)
         if operation.host is not None:
             yield from _traffic(world, operation, operation.host)
     if operation.kind is Kind.TERMINATE:
@@ -187,15 +206,15 @@ def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[
     """The events that are not cleared.
 
     Scopes that are off gate nobody: the approval of all others is enough. What starts because time has run out,
-    though, starts when every notice has, also one that nobody reads.
+    though, starts when every notice has, also one that nobody reads. Whoever postponed an event is waited for.
     """
     events = [event for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
-    gates = [event for event in events if world.scopes[event.scope].is_on]
+    gates = [event for event in events if world.scopes[event.scope].is_on or event.postponed_by]
     if gates and all(event.approvals or nobody_is_up(world, event) for event in gates):
         return
     for event in events:
         if not event.is_cleared(now) and not nobody_is_up(world, event):
-            yield NoticeRuns(event, waits_for_approval=event in gates)
+            yield NoticeRuns(event, waits_for_approval=world.scopes[event.scope].is_on)
 
 
 def _busy(world: World, operation: Operation, underway: Underway) -> Iterator[VmBusy]:
@@ -229,6 +248,21 @@ def _other_domains(world: World, operation: Operation, underway: Underway) -> It
         for vm in world.down_in_set(set_name):
             if own != {vm.update_domain} and vm.name not in operation.targets:
                 yield OtherDomainDown(set_name, vm.update_domain, vm.name, None)
+
+
+def _minimums(world: World, operation: Operation, now: datetime, underway: Underway) -> Iterator[BelowMinimum]:
+    """The sets that are to have more VMs available first.
+
+    A host that is about to fail does not wait for them beyond its notice: it would take them down all the same,
+    and without a word. From then on it only waits its turn, until what else is at work on the set has ended.
+    """
+    lapses = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
+    until = max(lapses, default=now) if operation.cause is Cause.DEGRADE else None
+    for shortfall in would_leave(world, operation.targets, underway):
+        if until is None or now < until:
+            yield BelowMinimum(shortfall, operation, until)
+        elif any(underway.started(world.operations_in_set(shortfall.set_name), but=operation)):
+            yield BelowMinimum(shortfall, operation, None)
 
 
 def _traffic(world: World, operation: Operation, host: str) -> Iterator[VmLeaves | VmComes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from forewarn.core.event import Event
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Kind
@@ -25,6 +25,8 @@ def concerned(world: World, entities: Iterable[Entity]) -> set[str]:
             hosts.add(entity.host)
             if entity.set_name:
                 sets.add(entity.set_name)
+        elif isinstance(entity, (AvailabilitySet, ScaleSet, CloudService)):  # its minimum may be another
+            sets.add(entity.name)
         elif isinstance(entity, Attempt) and entity.destination is not None:
             hosts.add(entity.destination)
     for vm in vms:

@@ -6,15 +6,13 @@ avoided where another host allows, and so are hosts that a rollout is still to c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import insort
+from collections.abc import Iterator
 
 from forewarn.core.fleet import AvailabilitySet, Host, Vm, VmSet
 from forewarn.core.terms import Condition
 from forewarn.core.world import World
 
-Coming = Mapping[str, Sequence[Vm]]  # by host
-
-_NOBODY: Coming = {}
 _MOST_NAMED = 3
 
 
@@ -23,38 +21,63 @@ def takes_vms(world: World, host: Host) -> bool:
     return host.condition is Condition.UP and not any(world.operations_on_host(host.name))
 
 
-def choose_host(world: World, vm: Vm, *, elsewhere: bool, coming: Coming = _NOBODY) -> str | None:
-    """The best host for the VM, or None where no host may take it.
+class Vacancies:
+    """The hosts that take VMs, the best first, as they fill up while one commit sends VMs to them.
 
-    `elsewhere` rules out the host it is on. `coming` are VMs that are about to be sent to a host.
+    A host that a rollout is still to come to is worse than any other; then the emptiest is best.
     """
-    crowded = _crowded(world, vm, coming)
-    best: tuple[bool, bool, int, str] | None = None
-    for host in world.hosts.values():
-        if elsewhere and host.name == vm.host:
-            continue
-        if vm.zone is not None and host.zone is not None and host.zone != vm.zone:
-            continue
-        if not takes_vms(world, host):
-            continue
-        load = world.load_of(host.name) + len(list(world.heading_to(host.name))) + len(coming.get(host.name, ()))
-        rank = (host.name in crowded, world.awaits_turn(host.name), load, host.name)
-        if best is None or rank < best:
-            best = rank
-    return best[3] if best else None
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._sent: dict[str, list[Vm]] = {}  # by host, the VMs that this commit sends there
+        self._ranks = [
+            (world.awaits_turn(host.name), world.load_of(host.name) + world.coming_to(host.name), host.name)
+            for host in world.hosts.values()
+            if takes_vms(world, host)
+        ]
+        self._ranks.sort()
+
+    def choose(self, vm: Vm, *, elsewhere: bool) -> str | None:
+        """The best host for the VM, or None where no host may take it; `elsewhere` rules out the one it is on."""
+        crowded = _crowded(self._world, vm) | self._sent_beside(vm)
+        second: str | None = None
+        for _, _, name in self._ranks:
+            zone = self._world.hosts[name].zone
+            if (elsewhere and name == vm.host) or (vm.zone is not None and zone is not None and zone != vm.zone):
+                continue
+            if name not in crowded:
+                return name
+            second = second or name
+        return second
+
+    def send(self, vm: Vm, host: str) -> None:
+        """The VM is about to come up there."""
+        self._sent.setdefault(host, []).append(vm)
+        for index, (awaits, load, name) in enumerate(self._ranks):
+            if name == host:
+                del self._ranks[index]
+                insort(self._ranks, (awaits, load + 1, name))
+                return
+
+    def _sent_beside(self, vm: Vm) -> set[str]:
+        """The hosts to which this commit sends another update domain of the VM's set."""
+        if vm.set_name is None:
+            return set()
+        sent = ((host, other) for host, vms in self._sent.items() for other in vms)
+        return {
+            host
+            for host, other in sent
+            if other.set_name == vm.set_name and other.update_domain != vm.update_domain
+        }
 
 
-def _crowded(world: World, vm: Vm, coming: Coming = _NOBODY) -> set[str]:
+def _crowded(world: World, vm: Vm) -> set[str]:
     """The hosts that hold a VM of another update domain of the same set, or will as things go."""
     if vm.set_name is None:
         return set()
     others = [other for other in world.members_of_set(vm.set_name) if other.update_domain != vm.update_domain]
     hosts = {other.host for other in others}
     hosts.update(host for other in others if (host := world.bound_for(other.name)) is not None)
-    sent = ((host, other) for host, vms in coming.items() for other in vms)
-    hosts.update(
-        host for host, other in sent if other.set_name == vm.set_name and other.update_domain != vm.update_domain
-    )
     return hosts
 
 

@@ -5,18 +5,25 @@ A VM goes by its own policy, a member of an availability set or a scale set by t
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from forewarn.core.event import Event
-from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
+from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm, VmSet
 from forewarn.core.terms import AutoApproval, Cause, VmState
 from forewarn.core.world import World
 
 _OWN_REQUESTS = {Cause.RESTART: AutoApproval.REBOOT, Cause.REDEPLOY: AutoApproval.REDEPLOY}
 
 
+def has_policy(owner: VmSet | None) -> TypeGuard[AvailabilitySet | ScaleSet]:
+    """Whether the members of a set go by a policy of the set."""
+    return isinstance(owner, (AvailabilitySet, ScaleSet))
+
+
 def policy_of(world: World, vm: Vm) -> tuple[str, ...]:
     """What is approved beforehand for the VM."""
     owner = world.sets.get(vm.set_name) if vm.set_name else None
-    return owner.auto_approve if isinstance(owner, (AvailabilitySet, ScaleSet)) else vm.auto_approve
+    return owner.auto_approve if has_policy(owner) else vm.auto_approve
 
 
 def is_approved_beforehand(world: World, vm: Vm, cause: Cause) -> bool:

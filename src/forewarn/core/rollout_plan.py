@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heapreplace
+from itertools import count
 
 from forewarn.core.fleet import Host
 from forewarn.core.notice import Rules, notice_ends
@@ -76,23 +77,35 @@ def select_hosts(world: World, selection: Selection) -> list[Host] | Refusal:
 
 
 def lay_out(world: World, hosts: Iterable[Host]) -> list[Stop]:
-    """The hosts in the order of their turns, each with its wave."""
-    stops = [_stop(world, host) for host in hosts]
-    stops.sort(key=_order)
-    waves: list[dict[str, frozenset[int]]] = []  # of all zones: the update domains of each set in a wave
-    first_of_zone = 0
-    zone: object = stops[0].host.zone if stops else None
+    """The hosts in the order of their turns, each with its wave: the first of its zone that it fits into."""
+    stops = sorted((_stop(world, host) for host in hosts), key=_order)
+    taken: dict[str, dict[int, frozenset[int]]] = {}  # in this zone, by set and wave, the update domains there
     laid: list[Stop] = []
+    first = waves = 0
+    zone: object = None
     for stop in stops:
-        if stop.host.zone != zone:
-            zone, first_of_zone = stop.host.zone, len(waves)
-        wave = next((n for n in range(first_of_zone, len(waves)) if _fits(stop.domains, waves[n])), len(waves))
-        if wave == len(waves):
-            waves.append({})
-        waves[wave].update(stop.domains)
+        if laid and stop.host.zone != zone:
+            first = waves
+            taken.clear()
+        zone = stop.host.zone
+        wave = _first_fitting(stop.domains, taken, first)
+        waves = max(waves, wave + 1)
+        for name, there in stop.domains.items():
+            taken.setdefault(name, {})[wave] = there
         laid.append(Stop(stop.host, wave, stop.vms, stop.domains))
     laid.sort(key=lambda stop: stop.wave)  # it keeps the order within a wave
     return laid
+
+
+def _first_fitting(domains: Domains, taken: Mapping[str, Mapping[int, frozenset[int]]], first: int) -> int:
+    """The first wave in which no set of the host has another update domain."""
+    blocked = {
+        wave
+        for name, there in domains.items()
+        for wave, others in taken.get(name, {}).items()
+        if others != there or len(there) > 1
+    }
+    return next(wave for wave in count(first) if wave not in blocked)
 
 
 def _stop(world: World, host: Host) -> Stop:
@@ -118,11 +131,6 @@ def _order(stop: Stop) -> tuple[object, ...]:
 def natural(name: str) -> tuple[object, ...]:
     """For sorting as people do: host-2 before host-10."""
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _NUMBERS.split(name))
-
-
-def _fits(domains: Domains, wave: Domains) -> bool:
-    """Whether the host may be worked on beside those that are in the wave."""
-    return all(name not in wave or (len(there) == 1 and wave[name] == there) for name, there in domains.items())
 
 
 def usual_length(kind: Kind, seconds: int, rules: Rules) -> timedelta:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
 from forewarn.core.decide import Report
@@ -93,6 +93,17 @@ def add_event(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: tim
         started_at=operation.started_at,
     )
     draft.put(event)
+
+
+def move(draft: Draft, event: Event, not_before: datetime) -> Event:
+    """The event with another NotBefore, promised from now on."""
+    return replace(
+        event,
+        not_before=not_before,
+        promised_at=not_before,
+        notice=not_before - event.created_at,
+        moved_in=draft.number,
+    )
 
 
 def event_id(operation: str, scope: str, ordinal: int) -> str:

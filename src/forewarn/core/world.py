@@ -186,6 +186,10 @@ class World:
                 return True
         return False
 
+    def coming_to(self, host: str) -> int:
+        """How many VMs are about to come up on a host, and are not up there yet."""
+        return sum(1 for _ in self.heading_to(host)) if host in self._heading_to else 0
+
     # How it changes.
 
     def apply(self, changes: Changes) -> None:

@@ -16,19 +16,22 @@ from starlette.routing import Match
 from forewarn import __version__
 from forewarn.core.refusal import Code
 from forewarn.operator import (
+    audit,
     clock,
     credentials,
     discovery,
     events,
     fleet,
     health,
+    history,
     metrics,
     oauth,
     requests,
     rollouts,
     stream,
+    webhooks,
 )
-from forewarn.operator.arm import groups, operations, scale_sets, vms
+from forewarn.operator.arm import availability_sets, groups, operations, scale_sets, vms
 from forewarn.operator.arm.desk import ArmEndpoint
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
 from forewarn.operator.guard import Guard
@@ -59,8 +62,11 @@ ENDPOINTS: list[Endpoint] = [
     *requests.ENDPOINTS,
     *rollouts.ENDPOINTS,
     *events.ENDPOINTS,
+    *history.ENDPOINTS,
+    *audit.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,
+    *webhooks.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,
@@ -70,7 +76,13 @@ ENDPOINTS: list[Endpoint] = [
     Endpoint("GET", "/", show_index, "What is where", Index),
 ]
 
-ARM: list[ArmEndpoint] = [*vms.ENDPOINTS, *scale_sets.ENDPOINTS, *groups.ENDPOINTS, *operations.ENDPOINTS]
+ARM: list[ArmEndpoint] = [
+    *vms.ENDPOINTS,
+    *scale_sets.ENDPOINTS,
+    *groups.ENDPOINTS,
+    *availability_sets.ENDPOINTS,
+    *operations.ENDPOINTS,
+]
 
 _BUG = (Trouble.INTERNAL, "{method} {path} failed.", "See the service's log.")
 _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
@@ -82,6 +94,8 @@ _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
 async def _refuse(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     code, text, hint = _WORDS.get(status, _BUG)
+    if status in _WORDS and request.url.path.lower().startswith("/subscriptions"):
+        hint = ""  # the routes of ARM are not in /openapi.json
     answer = refuse(code, text.format(path=request.url.path, method=request.method), hint)
     if code is Trouble.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = ", ".join(sorted(_methods(request)))

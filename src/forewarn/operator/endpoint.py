@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from forewarn.board.tally import Tally
 from forewarn.control.plane import ControlPlane
+from forewarn.control.push.webhooks import Webhooks
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
@@ -36,6 +37,7 @@ R = TypeVar("R")
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
+CSV = "text/csv"
 _MOST_DIGITS = 18  # of a number that a store can hold
 
 
@@ -48,6 +50,7 @@ class Office:
     tally: Tally
     sign_in: SignIn
     register: Register
+    webhooks: Webhooks
     timekeeper: Timekeeper | None = None
     site: Site = field(default_factory=Site)
 
@@ -143,6 +146,7 @@ class Endpoint:
     body: Any = Nothing
     query: dict[str, str] = field(default_factory=dict)
     media_type: str = "application/json"  # of the answer
+    also_csv: bool = False  # whether the answer may be had as CSV
     body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
     any_case: bool = False  # whether the path is found in whatever case it is written
     say_no: Callable[[Refusal], Response] = say_no

@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any, NamedTuple
@@ -20,6 +22,7 @@ from forewarn.operator.endpoint import Call, Endpoint
 from forewarn.operator.guard import USUAL_PORTS, address_of, base_of, is_loopback
 from forewarn.operator.sign_in.checking import Stranger
 from forewarn.operator.sign_in.jwts import LIFETIME, sign
+from forewarn.store.credentials import Credential
 
 _LARGEST_FORM = 64 * 1024
 _MOST_FIELDS = 50
@@ -123,31 +126,42 @@ def _audience(form: Mapping[str, str], here: str, *, is_v1: bool) -> str | Probl
         return Problem(
             "invalid_request", 900144, f"The request body must contain the following parameter: '{name}'."
         )
+    if "@" in text:  # and whatever stands before it is not repeated
+        return Problem("invalid_resource", 500011, f"The {name} holds a user's name; it is an address alone.")
     if not is_v1:
         if not text.endswith(_DEFAULT) or " " in text:
             return Problem("invalid_scope", 1002012, "The scope has to be one address, followed by /.default.")
         text = text.removesuffix(_DEFAULT)
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        parts = urlsplit("")
-    if parts.scheme not in {"http", "https"} or not parts.netloc:
+    audience = _address_in(text)
+    if audience is None:
         return Problem(
             "invalid_resource", 500011, f"The {name} names no service: it is an address, like https://..."
         )
-    audience = (
-        f"{parts.scheme}://{parts.netloc.lower().removesuffix(USUAL_PORTS[parts.scheme])}{parts.path.rstrip('/')}"
-    )
     if audience != here and not _is_same_machine(audience, here):
         return Problem("invalid_resource", 500011, f"The {name} {audience} is not this service, which is {here}.")
     return audience
 
 
+def _address_in(text: str) -> str | None:
+    """The address of a service as it is compared; None where it is none."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # one that is no number, or too large, is found out only by asking
+    except ValueError:
+        return None
+    if parts.scheme not in USUAL_PORTS or not parts.netloc:
+        return None
+    host = parts.netloc.lower().removesuffix(USUAL_PORTS[parts.scheme])
+    return f"{parts.scheme}://{host}{parts.path.rstrip('/')}"
+
+
 def _is_same_machine(one: str, other: str) -> bool:
     """Whether two addresses are this service under two names of this machine."""
-    first, second = urlsplit(one), urlsplit(other)
-    is_local = is_loopback(first.hostname or "") and is_loopback(second.hostname or "")
-    return is_local and (first.scheme, first.port, first.path) == (second.scheme, second.port, second.path)
+    with suppress(ValueError):  # a Host header may have any port
+        first, second = urlsplit(one), urlsplit(other)
+        is_local = is_loopback(first.hostname or "") and is_loopback(second.hostname or "")
+        return is_local and (first.scheme, first.port, first.path) == (second.scheme, second.port, second.path)
+    return False
 
 
 def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | Problem:
@@ -164,7 +178,12 @@ def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | Problem:
                 f"The request body must contain the following parameter: '{name}'.",
                 HTTPStatus.UNAUTHORIZED if name == "client_secret" else HTTPStatus.BAD_REQUEST,
             )
-    return form["client_id"], form["client_secret"]
+    return form["client_id"], _one_line(form["client_secret"])
+
+
+def _one_line(secret: str) -> str:
+    """A secret as it was made: a file that one was written to ends its line."""
+    return secret.removesuffix("\n").removesuffix("\r")
 
 
 def _refused(stranger: Stranger) -> Problem:
@@ -185,12 +204,7 @@ def _refused(stranger: Stranger) -> Problem:
     )
 
 
-def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem | Stranger:
-    if problem := judge_tenant(call):
-        return problem
-    form = _read_form(call, raw)
-    if isinstance(form, Problem):
-        return form
+def _judge_grant(form: Mapping[str, str]) -> Problem | None:
     grant = form.get("grant_type")
     if not grant:
         return Problem(
@@ -198,6 +212,17 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem |
         )
     if grant != "client_credentials":
         return Problem("unsupported_grant_type", 70003, "The only grant type here is 'client_credentials'.")
+    return None
+
+
+def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem | Stranger:
+    if problem := judge_tenant(call):
+        return problem
+    form = _read_form(call, raw)
+    if isinstance(form, Problem):
+        return form
+    if problem := _judge_grant(form):
+        return problem
     audience = _audience(form, base_of(call.request.scope), is_v1=is_v1)
     if isinstance(audience, Problem):
         return audience
@@ -208,21 +233,33 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem |
     found = sign_in.recognise_client(*client, address_of(call.request.scope))
     if isinstance(found, Stranger):
         return found
+    now = sign_in.now()
+    token = _token_for(call, found, audience, now)
+    return _told_in_v1(form["resource"], token, now) if is_v1 else _told(token)
+
+
+def _token_for(call: Call, principal: Credential, audience: str, now: datetime) -> str:
+    sign_in = call.office.sign_in
     key = sign_in.keyring.signing_key
     if key is None:
         raise RuntimeError("there is a principal, and no key that signs: they are made in one transaction")
-    now = sign_in.now()
-    token = sign(
+    return sign(
         key,
-        client=found.id,
-        role=found.role,
+        client=principal.id,
+        role=principal.role,
         audience=audience,
         issuer=issuer_of(call),
         tenant=sign_in.tenant,
         now=now,
     )
-    if not is_v1:
-        return msgspec.to_builtins(AccessToken("Bearer", _LIFETIME_SECONDS, _LIFETIME_SECONDS, token))  # type: ignore[no-any-return]
+
+
+def _told(token: str) -> dict[str, Any]:
+    return msgspec.to_builtins(AccessToken("Bearer", _LIFETIME_SECONDS, _LIFETIME_SECONDS, token))  # type: ignore[no-any-return]
+
+
+def _told_in_v1(resource: str, token: str, now: datetime) -> dict[str, Any]:
+    """As version 1 answers: numbers are strings."""
     begin = int(now.timestamp())
     return {
         "token_type": "Bearer",
@@ -230,7 +267,7 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem |
         "ext_expires_in": str(_LIFETIME_SECONDS),
         "expires_on": str(begin + _LIFETIME_SECONDS),
         "not_before": str(begin),
-        "resource": form["resource"],
+        "resource": resource,
         "access_token": token,
     }
 

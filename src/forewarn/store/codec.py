@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 from zoneinfo import ZoneInfo
 
@@ -107,12 +108,16 @@ class Codec(Generic[T]):
         hints = get_type_hints(of)
         self.columns = [field.name for field in fields(of)]  # type: ignore[arg-type]
         codecs = [_codec_for(hints[name]) for name in self.columns]
-        self._encoders = list(zip(self.columns, (encode for encode, _ in codecs), strict=True))
+        self._cells = attrgetter(*self.columns)
+        self._encoders = [(index, encode) for index, (encode, _) in enumerate(codecs) if encode is not _same]
         self._decoders = [decode for _, decode in codecs]
 
     def encode(self, value: T) -> list[Any]:
         """The value as a row."""
-        return [encode(getattr(value, name)) for name, encode in self._encoders]
+        row = list(self._cells(value))
+        for index, encode in self._encoders:
+            row[index] = encode(row[index])
+        return row
 
     def decode(self, row: Sequence[Any]) -> T:
         """The value that a row holds."""

@@ -63,8 +63,9 @@ class Opened:
 
     @property
     def shown(self) -> str:
-        """The address as it was given, without its password."""
-        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
+        """The address as it was given, without its password, which may stand in its query, too."""
+        shown = self._url.set(drivername=self._url.get_backend_name(), query={})
+        return shown.render_as_string(hide_password=True)
 
     def alive(self) -> sa.Connection:
         """The connection, made now if there is none."""
@@ -145,11 +146,13 @@ def _first_line(problem: exc.DBAPIError) -> str:
 def _parse(text: str) -> sa.URL:
     try:
         url = sa.make_url(text)
-    except exc.ArgumentError:
-        raise StoreError(f"{text!r} is no store address.", _URL_HINT) from None
+    except (exc.ArgumentError, ValueError):  # ValueError: a port that is no number
+        raise StoreError(f"{_without_user(text)!r} is no store address.", _URL_HINT) from None
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":
+        if url.username is not None or url.host:
+            raise StoreError(f"The store {_without_user(text)} names more than a file.", _URL_HINT)
         if url.database and not Path(url.database).parent.is_dir():
             raise StoreError(
                 f"The store {text} cannot be opened: there is no directory {Path(url.database).parent}.",
@@ -160,7 +163,14 @@ def _parse(text: str) -> sa.URL:
                 f"The store {text} cannot be opened: nothing may follow the path of a file.", _URL_HINT
             )
         return url.set(database=None) if url.database == ":memory:" else url
-    raise StoreError(f"{text!r} is no store that forewarn knows.", _URL_HINT)
+    raise StoreError(f"{_without_user(text)!r} is no store that forewarn knows.", _URL_HINT)
+
+
+def _without_user(text: str) -> str:
+    """An address that is no good, as it is repeated: without what may be a password."""
+    before, at, after = text.rpartition("@")
+    scheme, slashes, _ = before.partition("://")
+    return f"{scheme + slashes if slashes else ''}...@{after}" if at else text
 
 
 def _lock_file(database: str | None) -> TextIO:

@@ -33,6 +33,7 @@ _IN_ORDER: dict[sa.Table, tuple[sa.Column[Any], ...]] = {
     events: (events.c.number,),
     turns: (turns.c.rollout, turns.c.position),
 }
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # all its queries see the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +209,7 @@ class SqlStore:
         """What is committed by now, as it is at this moment, beside whoever writes."""
         try:
             with self._opened.another() as connection:
-                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else "BEGIN READ ONLY")
+                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else _BEGIN_READING)
                 try:
                     yield connection
                 finally:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from forewarn.core.holds import rollout_holds
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, VmState
+from tests.simulation.fleets import minimum_of
 from tests.simulation.laws.base import Checker
 
 _START_SLACK = timedelta(seconds=3)
@@ -56,12 +58,21 @@ class Law(Checker):
             self.require(late < _NOTICE_SLACK, f"the {attempt.action} of {attempt.vm} ended {late} ago, unnoticed")
 
     def _is_unrelated(self, operation: Operation, places: dict[str, set[str]]) -> bool:
+        if any(rollout_holds(self.simulation.world, operation, self.simulation.clock.now())):
+            return False  # it waits for its own rollout
         mine = places[operation.id]
         if any(mine & theirs for other, theirs in places.items() if other != operation.id):
             return False
-        return not any(
-            vm.state is VmState.DOWN and vm.set_name in mine for vm in self.simulation.world.vms.values()
-        )
+        vms = self.simulation.world.vms.values()
+        if any(vm.state is VmState.DOWN and vm.set_name in mine for vm in vms):
+            return False
+        return not (operation.cause.is_planned and any(self._is_short(each, operation) for each in mine))
+
+    def _is_short(self, set_name: str, operation: Operation) -> bool:
+        """Whether the set wants more VMs than run besides those of the operation."""
+        members = [vm for vm in self.simulation.world.vms.values() if vm.set_name == set_name]
+        left = [vm for vm in members if vm.state is VmState.RUNNING and vm.name not in operation.targets]
+        return len(left) < minimum_of(self.simulation.fleet, set_name)
 
     def _places(self, operation: Operation) -> set[str]:
         """All that another operation may share with it."""
@@ -83,7 +94,7 @@ class Law(Checker):
 
     def _must_start(self, operation: Operation) -> None:
         sightings = [sighting for sighting in self.witness.of_operation(operation.id) if sighting.gone_at is None]
-        gates = [each for each in sightings if self.simulation.is_on(each.event.scope)]
+        gates = [each for each in sightings if self.simulation.is_on(each.event.scope) or each.event.postponed_by]
         if not gates or not all(self.simulation.was_approved(each.event.id) for each in gates):
             gates = sightings
         now, elapsed = self.simulation.clock.now(), self.simulation.clock.elapsed()

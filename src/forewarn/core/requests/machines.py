@@ -10,17 +10,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from typing import NamedTuple
 from uuid import UUID, uuid5
 
 from forewarn.core.draft import Draft
-from forewarn.core.fleet import (
-    DEFAULT_AUTO_APPROVE,
-    AvailabilitySet,
-    Vm,
-)
+from forewarn.core.fleet import DEFAULT_AUTO_APPROVE, AvailabilitySet, ScaleSet, Vm, VmSet
 from forewarn.core.fleet_check import NAME_IN_WORDS, is_name
 from forewarn.core.newcomers import Newcomers
 from forewarn.core.notice import Rules
+from forewarn.core.policy import has_policy
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.scope import Scope, ScopeKind, generation_of
@@ -28,21 +26,36 @@ from forewarn.core.seats import new_scope, qualified, scope_name
 from forewarn.core.terms import EvictionPolicy, Priority
 
 
+class SetRef(NamedTuple):
+    """A set as a client names it."""
+
+    resource_group: str
+    name: str
+
+    def means(self, owner: VmSet | None) -> bool:
+        """Whether it is the one."""
+        mine = None if owner is None else (owner.resource_group.lower(), owner.name.lower())
+        return mine == (self.resource_group.lower(), self.name.lower())
+
+
 @dataclass(frozen=True, slots=True)
 class VmWish:
-    """A VM as a client describes it: what of that means something, and the rest, kept."""
+    """A VM as a client describes it: what of that means something, and the rest, kept.
+
+    It is described as a whole: what of a VM that is there cannot be changed is named as it is.
+    """
 
     name: str
     resource_group: str
-    availability_set: str | None = None
-    scale_set: str | None = None
+    availability_set: SetRef | None = None
+    scale_set: SetRef | None = None
     zone: str | None = None
     priority: Priority = Priority.REGULAR
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
     terminate_notification: timedelta | None = None
     announces_reimage: bool = False
     computer_name: str | None = None
-    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
+    auto_approve: tuple[str, ...] | None = None  # None: nothing is said of it
     tags: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
 
@@ -70,17 +83,8 @@ def put_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
         return _no_notice_for_spot(wish) or _make_vm(draft, wish, shop)
     if before.resource_group.lower() != wish.resource_group.lower() or before.instance is not None:
         return taken("VM", before.name, before.resource_group)
-    for wanted, where in ((wish.availability_set, "availabilitySet"), (wish.scale_set, "virtualMachineScaleSet")):
-        if wanted is not None and wanted.lower() != (before.set_name or "").lower():
-            return fixed(f"properties.{where}", f"{before.name} belongs to {before.set_name or 'no set'}")
-    if wish.computer_name is not None and wish.computer_name != (before.computer_name or before.name):
-        name = before.computer_name or before.name
-        return fixed("properties.osProfile.computerName", f"{before.name} knows itself as {name}")
-    if wish.zone is not None and wish.zone != before.zone:
-        return fixed("zones", f"{before.name} is in {'zone ' + before.zone if before.zone else 'no zone'}")
-    if wish.priority is not before.priority:
-        return fixed("properties.priority", f"{before.name} is {before.priority}")
-    if refusal := _no_notice_for_spot(wish) or _own_policy(wish, before.set_name):
+    owner = draft.world.sets.get(before.set_name) if before.set_name else None
+    if refusal := _moved(wish, before, owner) or _no_notice_for_spot(wish) or _own_policy(wish, owner):
         return refusal
     draft.put(
         replace(
@@ -88,7 +92,7 @@ def put_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
             eviction_policy=wish.eviction_policy,
             terminate_notification=wish.terminate_notification,
             announces_reimage=wish.announces_reimage,
-            auto_approve=wish.auto_approve,
+            auto_approve=_policy_kept(wish, owner),
             tags=wish.tags,
             kept=wish.kept,
         )
@@ -97,32 +101,67 @@ def put_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
     return None
 
 
+def _moved(wish: VmWish, before: Vm, owner: VmSet | None) -> Refusal | None:
+    """A refusal of a wish that changes what cannot be changed of a VM."""
+    for wanted, kind, where in (
+        (wish.availability_set, AvailabilitySet, "availabilitySet"),
+        (wish.scale_set, ScaleSet, "virtualMachineScaleSet"),
+    ):
+        if not (wanted.means(owner) if wanted else not isinstance(owner, kind)):
+            return fixed(f"properties.{where}", f"{before.name} belongs to {before.set_name or 'no set'}")
+    name = before.computer_name or before.name
+    if wish.computer_name != name:
+        return fixed("properties.osProfile.computerName", f"{before.name} knows itself as {name}")
+    if wish.zone != before.zone:
+        return fixed("zones", f"{before.name} is in {'zone ' + before.zone if before.zone else 'no zone'}")
+    if wish.priority is not before.priority:
+        return fixed("properties.priority", f"{before.name} is {before.priority}")
+    return None
+
+
 def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
     if not shop.can_make:
         return CANNOT_MAKE
     if refusal := bad_name("VM", wish.name):
         return refusal
+    owner = _set_for(draft, wish)
+    if isinstance(owner, Refusal):
+        return owner
+    if refusal := _own_policy(wish, owner):
+        return refusal
+    vm = _new_vm(draft, wish, owner, shop)
+    host = Newcomers(draft).host_for(vm)
+    draft.put(replace(vm, host=host.name, fault_domain=host.fault_domain, zone=wish.zone or host.zone))
+    draft.note("make VM", subject=vm.name)
+    return None
+
+
+def _set_for(draft: Draft, wish: VmWish) -> AvailabilitySet | Refusal | None:
+    """The set that a new VM is to belong to."""
     if wish.scale_set is not None:
         return Refusal(
             Code.BAD_REQUEST,
-            f"properties.virtualMachineScaleSet: the VMs of {wish.scale_set} are its instances.",
+            f"properties.virtualMachineScaleSet: the VMs of {wish.scale_set.name} are its instances.",
             "Change sku.capacity of the scale set.",
         )
-    owner: AvailabilitySet | None = None
-    if wish.availability_set is not None:
-        found = any_case(draft.world.sets, wish.availability_set)
-        owner = found if isinstance(found, AvailabilitySet) else None
-        if owner is None:
-            return Refusal(
-                Code.BAD_REQUEST,
-                f"properties.availabilitySet: there is no availability set {wish.availability_set}.",
-                "Make it first.",
-            )
-    if refusal := _own_policy(wish, owner.name if owner else None):
-        return refusal
-    domain = _emptiest_domain(draft, owner) if owner else 0
+    wanted = wish.availability_set
+    if wanted is None:
+        return None
+    found = any_case(draft.world.sets, wanted.name)
+    if isinstance(found, AvailabilitySet) and wanted.means(found):
+        return found
+    return Refusal(
+        Code.BAD_REQUEST,
+        f"properties.availabilitySet: there is no availability set {wanted.name} in the resource group "
+        f"{wanted.resource_group}.",
+        "Make it first.",
+    )
+
+
+def _new_vm(draft: Draft, wish: VmWish, owner: AvailabilitySet | None, shop: Workshop) -> Vm:
+    """The VM, without a host yet; its scope is made where there is none."""
     kind, subject = (ScopeKind.AVAILABILITY_SET, owner.name) if owner else (ScopeKind.VM, wish.name)
-    vm = Vm(
+    return Vm(
         name=wish.name,
         vm_id=str(uuid5(UUID(shop.new_id()), wish.name)),
         host="",
@@ -130,21 +169,17 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
         scope=scope_for(draft, kind, subject, None, shop).id,
         resource_group=wish.resource_group,
         set_name=owner.name if owner else None,
-        update_domain=domain,
+        update_domain=_emptiest_domain(draft, owner) if owner else 0,
         zone=wish.zone,
         computer_name=wish.computer_name,
         priority=wish.priority,
         eviction_policy=wish.eviction_policy,
         terminate_notification=wish.terminate_notification,
         announces_reimage=wish.announces_reimage,
-        auto_approve=wish.auto_approve,
+        auto_approve=_policy_kept(wish, owner),
         tags=wish.tags,
         kept=wish.kept,
     )
-    host = Newcomers(draft).host_for(vm)
-    draft.put(replace(vm, host=host.name, fault_domain=host.fault_domain, zone=wish.zone or host.zone))
-    draft.note("make VM", subject=vm.name)
-    return None
 
 
 def _emptiest_domain(draft: Draft, owner: AvailabilitySet) -> int:
@@ -174,14 +209,20 @@ def bad_name(what: str, name: str) -> Refusal | None:
     return Refusal(Code.BAD_REQUEST, f"{name!r} cannot be the name of a {what}.", f"Use {NAME_IN_WORDS}.")
 
 
-def _own_policy(wish: VmWish, set_name: str | None) -> Refusal | None:
-    if set_name is None or wish.auto_approve == DEFAULT_AUTO_APPROVE:
+def _own_policy(wish: VmWish, owner: VmSet | None) -> Refusal | None:
+    """A refusal of a policy that would not hold: a member of a set goes by the set's."""
+    if not has_policy(owner) or wish.auto_approve is None or set(wish.auto_approve) == set(owner.auto_approve):
         return None
     return Refusal(
         Code.BAD_REQUEST,
-        f"properties.scheduledEventsPolicy: {wish.name} is in {set_name} and goes by that set's policy.",
-        f"Put the policy on {set_name}.",
+        f"properties.scheduledEventsPolicy: {wish.name} is in {owner.name} and goes by that set's policy.",
+        f"Put the policy on {owner.name}.",
     )
+
+
+def _policy_kept(wish: VmWish, owner: VmSet | None) -> tuple[str, ...]:
+    """What a VM approves beforehand by itself."""
+    return DEFAULT_AUTO_APPROVE if has_policy(owner) or wish.auto_approve is None else wish.auto_approve
 
 
 def fixed(member: str, fact: str) -> Refusal:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from itertools import count, islice
 from uuid import UUID, uuid5
 
 from forewarn.core.draft import Draft
@@ -68,7 +69,7 @@ class ScaleSetWish:
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
     terminate_notification: timedelta | None = None
     announces_reimage: bool = False
-    placement_group_size: int = DEFAULT_PLACEMENT_GROUP_SIZE
+    single_placement_group: bool = False
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     tags: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
@@ -116,8 +117,7 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
     if before is None:
         if refusal := spot or bad_name("scale set", wish.name):
             return refusal
-        known = {name: getattr(wish, name) for name in ScaleSetWish.__slots__ if name != "capacity"}
-        made = ScaleSet(**known, capacity=0)
+        made = _new_scale_set(wish)
         draft.put(made)
         draft.note("make scale set", subject=wish.name)
         return _resize(draft, made, wish.capacity, shop, batch)
@@ -125,12 +125,8 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
         return taken("set", before.name, before.resource_group)
     if before.is_leaving:
         return Refusal(Code.BUSY, f"The scale set {before.name} is being deleted.", "Wait until it has gone.")
-    if wish.priority is not before.priority:
-        return fixed("properties.virtualMachineProfile.priority", f"{before.name} is {before.priority}")
-    if spot is not None:
-        return spot
-    if wish.zones and wish.zones != before.zones:
-        return fixed("zones", f"{before.name} is in {', '.join(before.zones) or 'no zone'}")
+    if refusal := _remade(wish, before) or spot:
+        return refusal
     changed = replace(
         before,
         eviction_policy=wish.eviction_policy,
@@ -146,6 +142,40 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
         if vm.instance is not None and (updated := _like_model(vm, changed)) != vm:
             draft.put(updated)
     return _resize(draft, changed, wish.capacity, shop, batch)
+
+
+def _new_scale_set(wish: ScaleSetWish) -> ScaleSet:
+    """The scale set, without instances yet."""
+    return ScaleSet(
+        name=wish.name,
+        resource_group=wish.resource_group,
+        zones=wish.zones,
+        priority=wish.priority,
+        eviction_policy=wish.eviction_policy,
+        terminate_notification=wish.terminate_notification,
+        announces_reimage=wish.announces_reimage,
+        placement_group_size=MOST_INSTANCES if wish.single_placement_group else DEFAULT_PLACEMENT_GROUP_SIZE,
+        auto_approve=wish.auto_approve,
+        tags=wish.tags,
+        kept=wish.kept,
+    )
+
+
+def has_one_group(scale_set: ScaleSet) -> bool:
+    """Whether all instances share one document, however many there are."""
+    return scale_set.placement_group_size >= MOST_INSTANCES
+
+
+def _remade(wish: ScaleSetWish, before: ScaleSet) -> Refusal | None:
+    """A refusal of a wish that changes what cannot be changed of a scale set."""
+    if wish.priority is not before.priority:
+        return fixed("properties.virtualMachineProfile.priority", f"{before.name} is {before.priority}")
+    if wish.zones != before.zones:
+        return fixed("zones", f"{before.name} is in {', '.join(before.zones) or 'no zone'}")
+    if wish.single_placement_group != has_one_group(before):
+        groups = "one placement group" if has_one_group(before) else "several placement groups"
+        return fixed("properties.singlePlacementGroup", f"{before.name} was made with {groups}")
+    return None
 
 
 def _like_model(vm: Vm, scale_set: ScaleSet) -> Vm:
@@ -171,7 +201,7 @@ def _resize(draft: Draft, scale_set: ScaleSet, capacity: int | None, shop: Works
     there = sorted(staying_in(draft.world, scale_set), key=lambda vm: -1 if vm.instance is None else vm.instance)
     if capacity is None or capacity == len(there):
         return None
-    most = MOST_INSTANCES if scale_set.placement_group_size < MOST_INSTANCES else _MOST_IN_ONE_GROUP
+    most = _MOST_IN_ONE_GROUP if has_one_group(scale_set) else MOST_INSTANCES
     if not 0 <= capacity <= max(most, len(there)):
         alone = " with one placement group" if most < MOST_INSTANCES else ""
         return Refusal(Code.BAD_REQUEST, f"sku.capacity is {capacity}; it can be 0 to {most}{alone}.")
@@ -186,18 +216,22 @@ def _resize(draft: Draft, scale_set: ScaleSet, capacity: int | None, shop: Works
             if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, shop.new_id(), shop.rules, batch):
                 return refusal
         return None
-    if capacity > len(there) and not shop.can_make:
+    if not shop.can_make:
         return CANNOT_MAKE
-    numbers = [vm.instance for vm in draft.world.members_of_set(scale_set.name) if vm.instance is not None]
-    first = max(numbers, default=-1) + 1
-    known = {name.lower(): vm for name, vm in draft.world.vms.items()}
     newcomers = Newcomers(draft)
-    for number in range(first, first + capacity - len(there)):
-        if other := known.get(instance_name(scale_set, number).lower()):
-            return taken("VM", other.name, other.resource_group)
+    for number in islice(_free_numbers(draft.world, scale_set), capacity - len(there)):
         _make_instance(draft, scale_set, number, shop, newcomers)
     draft.put(replace(scale_set, capacity=scale_set.capacity + capacity - len(there)))
     return None
+
+
+def _free_numbers(world: World, scale_set: ScaleSet) -> Iterator[int]:
+    """The numbers after the last instance's, but for those that would give it the name of another VM."""
+    numbers = [vm.instance for vm in world.members_of_set(scale_set.name) if vm.instance is not None]
+    known = {name.lower() for name in world.vms}
+    for number in count(max(numbers, default=-1) + 1):
+        if instance_name(scale_set, number).lower() not in known:
+            yield number
 
 
 def _make_instance(draft: Draft, scale_set: ScaleSet, number: int, shop: Workshop, newcomers: Newcomers) -> None:

@@ -50,14 +50,7 @@ def ask_for_vm(
         return found
     vm = draft.vm(found.name)  # its profile may have been changed by the same request
     request = USER_REQUESTS[cause]
-    if vm.state not in request.allowed_in:
-        verb = "restart" if vm.state is VmState.RUNNING else "start"
-        return Refusal(
-            Code.NOT_ALLOWED,
-            f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
-            f"forewarn vm {verb} {vm.name}",
-        )
-    if (refusal := _busy(draft, vm, cause)) or (refusal := _over_limit(draft, vm, cause, rules)):
+    if refusal := _busy(draft, vm, cause) or _wrong_state(vm, cause) or _over_limit(draft, vm, cause, rules):
         return refusal
     notice = _users_notice(draft, vm, request, rules)
     wanted = Operation(
@@ -130,6 +123,17 @@ def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> t
     return rules.least_notice[request.kind]
 
 
+def _wrong_state(vm: Vm, cause: Cause) -> Refusal | None:
+    if vm.state in USER_REQUESTS[cause].allowed_in:
+        return None
+    verb = "restart" if vm.state is VmState.RUNNING else "start"
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
+        f"forewarn vm {verb} {vm.name}",
+    )
+
+
 def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:
     for other in draft.world.operations_on_vm(vm.name):
         if other.cause.is_users or other.phase is Phase.STARTED:
@@ -152,7 +156,7 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     )
 
 
-def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | None:
+def evict(draft: Draft, name: str, operation: str, rules: Rules, batch: str | None = None) -> Refusal | None:
     """Take a Spot VM's capacity back: Preempt, which outranks all that is only scheduled for the VM."""
     vm = find_vm(draft.world, name)
     if isinstance(vm, Refusal):
@@ -183,6 +187,7 @@ def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | No
             created_at=draft.now,
             phase=Phase.SCHEDULED,
             description=DESCRIPTIONS[Cause.EVICT],
+            batch=batch,
         ),
         [vm],
         rules.least_notice[Kind.PREEMPT],

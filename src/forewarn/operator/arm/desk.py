@@ -24,15 +24,17 @@ from forewarn.operator.arm.errors import error, say_no
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.guard import base_of
 from forewarn.operator.roles import Role
-from forewarn.wire.arm.bodies import Json, bad, is_too_deep
+from forewarn.wire.arm.bodies import bad, told
 from forewarn.wire.arm.ids import AVAILABILITY_SETS, COMPUTE, SCALE_SETS, VMS
+from forewarn.wire.arm.keeping import Json, is_too_deep
+from forewarn.wire.arm.parts import BODIES, Part, spelled
 from forewarn.wire.arm.views import Views
 
 GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"
 PROVIDER = f"{GROUP}/providers/{COMPUTE}"
 ALL = f"/subscriptions/{{subscription}}/providers/{COMPUTE}"
 
-_API_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(-[A-Za-z0-9.]+)?")
+_API_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(-[A-Za-z0-9.]+)?", re.ASCII)
 _COUNT = re.compile(r"0*[1-9][0-9]{0,8}")
 _USUAL_PAGE = 100
 _LARGEST_PAGE = 1000
@@ -46,6 +48,7 @@ class Ongoing:
 
     operation: str
     body: Json | None = None  # the resource, where one was written
+    leaving: str | None = None  # the scale set that has to have gone before it is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ class ArmCall:
         name = self.call.path("vm")
         found = any_case(self.world.vms, name)
         if found is None or not self._is_in_group(found) or self.views.is_instance(found):
-            return self._missing(VMS, name)
+            return self.missing(VMS, name)
         return found
 
     def scale_set(self) -> ScaleSet | Refusal:
@@ -97,7 +100,7 @@ class ArmCall:
         name = self.call.path("set")
         found = any_case(self.world.sets, name)
         return (
-            found if isinstance(found, ScaleSet) and self._is_in_group(found) else self._missing(SCALE_SETS, name)
+            found if isinstance(found, ScaleSet) and self._is_in_group(found) else self.missing(SCALE_SETS, name)
         )
 
     def availability_set(self) -> AvailabilitySet | Refusal:
@@ -106,7 +109,7 @@ class ArmCall:
         found = any_case(self.world.sets, name)
         if isinstance(found, AvailabilitySet) and self._is_in_group(found):
             return found
-        return self._missing(AVAILABILITY_SETS, name)
+        return self.missing(AVAILABILITY_SETS, name)
 
     def instance(self) -> Vm | Refusal:
         """The instance of a scale set in the path."""
@@ -119,7 +122,7 @@ class ArmCall:
         """The instance with that number."""
         found = self.world.vms.get(f"{owner.name}_{number}")
         if found is None or found.set_name != owner.name or found.instance is None:
-            return self._missing(f"{SCALE_SETS}/{owner.name}/{VMS}", number)
+            return self.missing(f"{SCALE_SETS}/{owner.name}/{VMS}", number)
         return found
 
     def groups(self) -> dict[str, str]:
@@ -147,7 +150,8 @@ class ArmCall:
     def _is_in_group(self, found: Vm | VmSet) -> bool:
         return found.resource_group.lower() == self.group.lower()
 
-    def _missing(self, kind: str, name: str) -> Refusal:
+    def missing(self, kind: str, name: str) -> Refusal:
+        """A refusal: there is no such resource in the path's group."""
         return Refusal(
             Code.NOT_FOUND,
             f"The Resource '{COMPUTE}/{kind}/{name}' under resource group '{self.group}' was not found. "
@@ -168,14 +172,14 @@ class ArmCall:
         more = urlencode({**query, "$skiptoken": found[size - 1]})
         return {"value": value, "nextLink": f"{self.base}{self.call.request.url.path}?{more}"}
 
-    def ongoing(self, operation: str) -> dict[str, str]:
+    def ongoing(self, operation: str, leaving: str | None) -> dict[str, str]:
         """The headers that say where an operation is followed."""
         site = self.call.office.site
         where = f"{self.base}/subscriptions/{site.subscription}/providers/{COMPUTE}/locations/{site.location}"
-        version = self.call.query("api-version") or ""
+        query = {"api-version": self.call.query("api-version") or ""} | ({"leaving": leaving} if leaving else {})
         return {
-            "Azure-AsyncOperation": f"{where}/operations/{operation}?{urlencode({'api-version': version})}",
-            "Location": f"{where}/operations/{operation}?{urlencode({'monitor': 'true', 'api-version': version})}",
+            "Azure-AsyncOperation": f"{where}/operations/{operation}?{urlencode(query)}",
+            "Location": f"{where}/operations/{operation}?{urlencode({'monitor': 'true'} | query)}",
             "Azure-AsyncNotification": "Enabled",
             "Retry-After": _RETRY_SECONDS,
             **_NO_CACHE,
@@ -208,15 +212,20 @@ def arm(
     query: dict[str, str] | None = None,
     role: Role | None = None,
 ) -> ArmEndpoint:
-    """A route, guarded by what ARM asks of every request."""
+    """A route, guarded by what ARM asks of every request.
+
+    Members of a body that are known are read in any case, as ARM reads them.
+    """
+    part = BODIES[kind] if kind else body if isinstance(body, type) and issubclass(body, Part) else None
 
     async def serve(call: Call, given: Any) -> Response | Refusal:  # noqa: ANN401 - of the endpoint's type
         asked = ArmCall(call)
         if refusal := _judge(asked):
             return refusal
-        if is_too_deep(given):
-            return bad("The body is nested too deep.")
-        outcome = await handle(asked, given)
+        read = _read(given, part, is_decoded=part is not body)
+        if isinstance(read, Refusal):
+            return read
+        outcome = await handle(asked, read)
         if isinstance(outcome, Ongoing):
             return _accept(asked, outcome)
         if isinstance(outcome, (Response, Refusal)):
@@ -229,7 +238,8 @@ def arm(
         serve,
         summary,
         dict,
-        body=body,
+        body=Json if part is body else body,
+        body_shown=body,
         query=query or {},
         any_case=True,
         say_no=say_no,
@@ -238,8 +248,21 @@ def arm(
     )
 
 
+def _read(given: Any, part: type[Part] | None, *, is_decoded: bool) -> Any:  # noqa: ANN401 - of the endpoint's type
+    """The body as a handler takes it, or a refusal."""
+    if is_too_deep(given):
+        return bad("The body is nested too deep.")
+    if part is None:
+        return given
+    body = spelled(given, part)
+    try:
+        return body if is_decoded else msgspec.convert(body, part)
+    except msgspec.ValidationError as problem:
+        return bad(told(problem, body))
+
+
 def _accept(asked: ArmCall, ongoing: Ongoing) -> Response:
-    headers = asked.ongoing(ongoing.operation)
+    headers = asked.ongoing(ongoing.operation, ongoing.leaving)
     if ongoing.body is None:
         return Response(status_code=HTTPStatus.ACCEPTED, headers=headers)
     del headers["Location"]  # who is told of one looks there, and not at the resource, for what has become of it

@@ -13,7 +13,7 @@ from starlette.responses import Response
 
 from forewarn.core.refusal import Code, Refusal
 from forewarn.operator.refusals import Occasion
-from forewarn.wire.arm.bodies import Json
+from forewarn.wire.arm.keeping import Json
 
 OCCASIONS = MappingProxyType(
     {
@@ -57,5 +57,6 @@ def error(code: str, message: str) -> Response:
 
 def say_no(refusal: Refusal) -> Response:
     """A refusal in ARM's shape."""
-    hint = f" {refusal.hint}" if refusal.hint and not refusal.hint.startswith("forewarn ") else ""
+    is_for_others = refusal.hint.startswith(("forewarn ", "See /openapi.json"))
+    hint = f" {refusal.hint}" if refusal.hint and not is_for_others else ""
     return error(_CODES.get(refusal.code, "OperationNotAllowed"), refusal.message + hint)

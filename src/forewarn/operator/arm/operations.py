@@ -15,12 +15,15 @@ from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
+from forewarn.core.world import World
 from forewarn.operator.arm.desk import ALL, PROVIDER, ArmCall, Outcome, arm
 from forewarn.operator.arm.errors import error
 from forewarn.operator.endpoint import Nothing
 from forewarn.operator.roles import Role
 from forewarn.store import history
-from forewarn.wire.arm.bodies import Json
+from forewarn.wire.arm.bodies import bad
+from forewarn.wire.arm.keeping import Json
+from forewarn.wire.arm.parts import Part
 from forewarn.wire.times import iso
 
 _EVENTS = f"{PROVIDER}/{{type}}/{{name}}/providers/Microsoft.Maintenance/scheduledevents"
@@ -28,7 +31,7 @@ _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _APPROVED: Json = {"value": "Successfully Approved"}
 
 
-class EventIds(msgspec.Struct):
+class EventIds(Part):
     """Which events are approved."""
 
     value: list[str]
@@ -44,9 +47,12 @@ async def show_operation(asked: ArmCall, _: Nothing) -> Outcome:
     if not found:
         return error("NotFound", f"The operation '{wanted}' could not be found.")
     status = _status(wanted, found)
+    leaving = asked.call.query("leaving")
+    if leaving is not None and status["status"] == "Succeeded":
+        status = await asked.call.on_plane(_unless_there, asked.world, leaving, status)
     if (asked.call.query("monitor") or "").lower() == "true":
         if status["status"] == "InProgress":
-            return Response(status_code=HTTPStatus.ACCEPTED, headers=asked.ongoing(wanted))
+            return Response(status_code=HTTPStatus.ACCEPTED, headers=asked.ongoing(wanted, leaving))
         if status["status"] == "Succeeded":
             return Response(status_code=HTTPStatus.OK)
         return error(**status["error"])
@@ -71,6 +77,17 @@ def _status(name: str, operations: list[Operation]) -> Json:
     return status
 
 
+def _unless_there(world: World, name: str, status: Json) -> Json:
+    """How a scale set's deletion stands, some of whose instances were asked to go before: it has gone, or not."""
+    owner = world.sets.get(name)
+    if owner is None:
+        return status
+    if isinstance(owner, ScaleSet) and owner.is_leaving:
+        return {"startTime": status["startTime"], "status": "InProgress", "name": status["name"]}
+    why = f"{name} is there: the deletion of an instance did not come to its end, or it was made anew."
+    return status | {"status": "Canceled", "error": {"code": "OperationCanceled", "message": why}}
+
+
 async def acknowledge(asked: ArmCall, _: Nothing) -> Outcome:
     """Approve one event of a VM, a scale set or an availability set."""
     return await asked.call.on_plane(_approve, asked, [asked.call.path("event")])
@@ -78,6 +95,8 @@ async def acknowledge(asked: ArmCall, _: Nothing) -> Outcome:
 
 async def acknowledge_several(asked: ArmCall, body: EventIds) -> Outcome:
     """Approve several events: all of them, or none."""
+    if not body.value:
+        return bad("value is empty. Name the events to approve.")
     return await asked.call.on_plane(_approve, asked, body.value)
 
 
@@ -85,16 +104,13 @@ def _approve(asked: ArmCall, events: list[str]) -> Outcome:
     scopes = _scopes(asked)
     if isinstance(scopes, Refusal):
         return scopes
-    known = [asked.world.events.get(event.upper()) for event in events]
-    unknown = [
-        event
-        for event, found in zip(events, known, strict=True)
-        if found is None or not found.phase.is_open or found.scope not in scopes
-    ]
-    if unknown or not events:
-        told = ", ".join(unknown) or "(none)"
+    found = {event: asked.world.events.get(event.upper()) for event in events}
+    known = [each for each in found.values() if each is not None and each.phase.is_open and each.scope in scopes]
+    unknown = [event for event, each in found.items() if each not in known]
+    if unknown:
+        told = ", ".join(unknown)
         return Refusal(Code.NOT_FOUND, f"There is no open scheduled event {told} of {asked.call.path('name')}.")
-    refusal = machines.approve(asked.call.office.plane, [event.upper() for event in events], asked.call.actor)
+    refusal = machines.approve(asked.call.office.plane, known, asked.call.actor)
     return refusal if refusal is not None else _APPROVED
 
 
@@ -110,14 +126,13 @@ def _scopes(asked: ArmCall) -> set[str] | Refusal:
     wanted = {"virtualmachinescalesets": ScaleSet, "availabilitysets": AvailabilitySet}.get(kind)
     if owner is not None and type(owner) is wanted and owner.resource_group.lower() == group:
         return {vm.scope for vm in asked.world.members_of_set(owner.name)}
-    return Refusal(
-        Code.NOT_FOUND,
-        f"The Resource 'Microsoft.Compute/{asked.call.path('type')}/{name}' under resource group "
-        f"'{asked.group}' was not found.",
-    )
+    return asked.missing(asked.call.path("type"), name)
 
 
-_MONITOR = {"monitor": "`true`: 202 while it goes on, then 200, without a body"}
+_MONITOR = {
+    "monitor": "`true`: 202 while it goes on, then 200, without a body",
+    "leaving": "a scale set that has to have gone, too; in the addresses that a deletion is answered with",
+}
 _approval = partial(arm, "POST", role=Role.APPROVER)
 
 ENDPOINTS = [

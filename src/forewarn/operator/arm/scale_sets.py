@@ -20,8 +20,10 @@ from forewarn.core.terms import Cause
 from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm
 from forewarn.operator.arm.vms import ask, evict, maintain_now
 from forewarn.operator.endpoint import Nothing
-from forewarn.wire.arm.bodies import Instances, Json, bad, merge, overlay, read_scale_set
+from forewarn.wire.arm.bodies import bad, read_scale_set
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
+from forewarn.wire.arm.keeping import Json, merge, overlay
+from forewarn.wire.arm.parts import Instances
 
 _ALL_OF_GROUP = f"{PROVIDER}/{SCALE_SETS}"
 _ONE = f"{_ALL_OF_GROUP}/{{set}}"
@@ -112,9 +114,9 @@ async def delete_scale_set(asked: ArmCall, _: Nothing) -> Outcome:
         operation = machines.delete_set(asked.call.office.plane, found, asked.call.actor)
         if isinstance(operation, Refusal):
             return operation
-        if staying:
-            return Ongoing(operation)
-        return Ongoing(leaving) if leaving else Response(status_code=HTTPStatus.OK)
+        if leaving is not None:  # by another request, which is followed by itself: the set goes with the last
+            return Ongoing(operation if staying else leaving, leaving=found.name)
+        return Ongoing(operation) if staying else Response(status_code=HTTPStatus.OK)
 
     return await asked.call.on_plane(write)
 

@@ -17,8 +17,9 @@ from forewarn.core.requests.find import any_case
 from forewarn.core.terms import Cause, VmState
 from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm
 from forewarn.operator.endpoint import Nothing
-from forewarn.wire.arm.bodies import Json, bad, merge, overlay, read_vm
-from forewarn.wire.arm.ids import SCALE_SETS, VMS, name_in
+from forewarn.wire.arm.bodies import bad, read_vm
+from forewarn.wire.arm.ids import SCALE_SETS, VMS
+from forewarn.wire.arm.keeping import Json, merge, overlay
 
 _ALL_OF_GROUP = f"{PROVIDER}/{VMS}"
 _ONE = f"{PROVIDER}/{VMS}/{{vm}}"
@@ -82,9 +83,11 @@ def _wanted_set(asked: ArmCall) -> str | Refusal | None:
     found = _OF_SCALE_SET.fullmatch(asked_for.strip())
     if found is None:
         return bad(f"$filter is {asked_for!r}; it can be 'virtualMachineScaleSet/id' eq 'ID'.")
-    name = name_in(found[1], SCALE_SETS) or ""
-    owner = any_case(asked.world.sets, name)
-    return owner.name if isinstance(owner, ScaleSet) else bad(f"$filter: there is no scale set {found[1]}.")
+    wanted = asked.views.ids.set_in(found[1], SCALE_SETS)
+    owner = any_case(asked.world.sets, wanted.name) if wanted else None
+    if wanted is None or not isinstance(owner, ScaleSet) or not wanted.means(owner):
+        return bad(f"$filter: there is no scale set {found[1]}.")
+    return owner.name
 
 
 async def put_vm(asked: ArmCall, body: Json) -> Outcome:
@@ -114,7 +117,7 @@ def _put(asked: ArmCall, name: str, body: Json) -> Outcome:
     if unknown := asked.unknown_group():
         return unknown
     before = any_case(asked.world.vms, name)
-    wish = read_vm(name, asked.known_group, body)
+    wish = read_vm(name, asked.known_group, body, asked.views.ids)
     if isinstance(wish, Refusal):
         return wish
     if refusal := machines.put_vm(asked.call.office.plane, wish, asked.call.actor):

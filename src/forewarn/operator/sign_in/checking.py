@@ -80,8 +80,6 @@ class SignIn:
         """Who sent these headers to this service, from this address."""
         if not authorization:
             return Stranger("Nobody gets in here without signing in.", was_silent=True)
-        if overrun := self._overrun(address):
-            return overrun
         match = _BEARER.fullmatch(authorization[0])
         if len(authorization) > 1 or match is None:
             return self._refused(_NO_BEARER, address)
@@ -112,8 +110,6 @@ class SignIn:
 
     def recognise_client(self, client: str, secret: str, address: str) -> Credential | Stranger:
         """The principal with this client id and secret."""
-        if overrun := self._overrun(address):
-            return overrun
         found = self.keyring.principal_with(client, secret)
         judged = self._judge(found) if found else Unfit("The client id or the secret is wrong.", is_guess=True)
         if isinstance(judged, Unfit):
@@ -121,14 +117,12 @@ class SignIn:
         self.uses.note(judged.id, self.now())
         return judged
 
-    def _overrun(self, address: str) -> Stranger | None:
-        """A flood of guesses is not looked at any more, where it comes from; elsewhere nobody notices."""
-        if self.held < _MOST_HELD or not self._guesses.is_slowed(address):
-            return None
-        return Stranger("Too many guesses are under way.", wait_seconds=_LONGEST_HELD_SECONDS)
-
     def _refused(self, unfit: Unfit, address: str) -> Stranger:
-        wait_seconds = self._guesses.wrong(address) if unfit.is_guess else 0
+        if not unfit.is_guess:
+            return Stranger(unfit.reason)
+        if self.held >= _MOST_HELD and self._guesses.is_slowed(address):
+            return Stranger("Too many guesses are under way.", wait_seconds=_LONGEST_HELD_SECONDS)
+        wait_seconds = self._guesses.wrong(address)
         if wait_seconds == FIRST_WAIT_SECONDS:  # once, whoever goes on
             log.warning("sign-in slowed down", client=address)
         return Stranger(unfit.reason, wait_seconds=wait_seconds)

@@ -11,6 +11,8 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
 
+from forewarn.core.addresses import canonical
+
 _FREE = 10  # wrong guesses within the window
 _WINDOW_SECONDS = 60.0
 FIRST_WAIT_SECONDS = 2
@@ -46,9 +48,9 @@ class Guesses:
 
 
 def _network(address: str) -> str:
-    """One guesser has all of an IPv6 network to call from."""
+    """One guesser has all of an IPv6 network to call from; an IPv4 one inside IPv6 is itself."""
     try:
-        found = ip_address(address)
+        found = ip_address(canonical(address))
     except ValueError:
         return address
-    return found.exploded[:19] if isinstance(found, IPv6Address) else address
+    return found.exploded[:19] if isinstance(found, IPv6Address) else str(found)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, ScaleSet, Vm, VmSet
+from forewarn.core.requests.machines import SetRef
 from forewarn.core.world import World
 
 COMPUTE = "Microsoft.Compute"
 VMS = "virtualMachines"
 SCALE_SETS = "virtualMachineScaleSets"
 AVAILABILITY_SETS = "availabilitySets"
+CLOUD_SERVICES = "cloudServices"
+_KIND_OF_SET = {ScaleSet: SCALE_SETS, AvailabilitySet: AVAILABILITY_SETS, CloudService: CLOUD_SERVICES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +31,25 @@ class Ids:
         """A resource group's."""
         return f"{self.root}/resourceGroups/{name}"
 
-    def of_set(self, owner: AvailabilitySet | ScaleSet) -> str:
+    def of_set(self, owner: VmSet) -> str:
         """A set's."""
-        kind = SCALE_SETS if isinstance(owner, ScaleSet) else AVAILABILITY_SETS
-        return f"{self.group(owner.resource_group)}/providers/{COMPUTE}/{kind}/{owner.name}"
+        return f"{self.group(owner.resource_group)}/providers/{COMPUTE}/{_KIND_OF_SET[type(owner)]}/{owner.name}"
 
     def of_vm(self, world: World, vm: Vm) -> str:
         """A VM's; an instance of a scale set is found under that."""
         owner = world.sets.get(vm.set_name) if vm.set_name else None
         if isinstance(owner, ScaleSet) and vm.instance is not None:
             return f"{self.of_set(owner)}/{VMS}/{vm.instance}"
+        return self.of_single_vm(vm)
+
+    def of_single_vm(self, vm: Vm) -> str:
+        """That of a VM outside a scale set."""
         return f"{self.group(vm.resource_group)}/providers/{COMPUTE}/{VMS}/{vm.name}"
 
-
-def name_in(resource_id: str, kind: str) -> str | None:
-    """The name of the resource of that kind in an id, or None where it is no such id."""
-    parts = [part for part in resource_id.split("/") if part]
-    lowered = [part.lower() for part in parts]
-    try:
-        return parts[lowered.index(kind.lower()) + 1]
-    except (ValueError, IndexError):
-        return None
+    def set_in(self, resource_id: str, kind: str) -> SetRef | None:
+        """The set of that kind that an id names; None where it is no such id, or of another subscription."""
+        *before, name = resource_id.strip("/").split("/")
+        group = before[3] if len(before) > 3 else ""  # noqa: PLR2004 - /subscriptions/S/resourceGroups/GROUP
+        wanted = f"{self.group(group)}/providers/{COMPUTE}/{kind}"
+        is_ours = name and group and f"/{'/'.join(before)}".lower() == wanted.lower()
+        return SetRef(group, name) if is_ours else None

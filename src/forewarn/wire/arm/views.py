@@ -12,11 +12,12 @@ import msgspec
 
 from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
 from forewarn.core.phase import Phase
-from forewarn.core.requests.sets import staying_in
+from forewarn.core.policy import policy_of
+from forewarn.core.requests.sets import has_one_group, staying_in
 from forewarn.core.terms import Action, AutoApproval, Priority, VmState
 from forewarn.core.world import World
-from forewarn.wire.arm.bodies import Json, merge
 from forewarn.wire.arm.ids import COMPUTE, SCALE_SETS, VMS, Ids
+from forewarn.wire.arm.keeping import Json, merge
 from forewarn.wire.imds.instance import Site
 from forewarn.wire.times import iso_duration
 
@@ -62,8 +63,8 @@ class Views:
         properties |= _priority(vm)
         if is_instance:
             properties["latestModelApplied"] = True
-        elif owner is None:
-            properties |= _policy(vm.auto_approve)
+        else:
+            properties |= _policy(policy_of(self.world, vm))
         properties |= _profile(vm)
         if expand:
             properties["instanceView"] = self.instance_view(vm)
@@ -130,6 +131,7 @@ class Views:
             "sku": {"capacity": len(staying_in(self.world, owner))},
             "properties": {
                 "provisioningState": "Deleting" if owner.is_leaving else "Succeeded",
+                "singlePlacementGroup": has_one_group(owner),
                 "virtualMachineProfile": model,
                 **_policy(owner.auto_approve),
             },
