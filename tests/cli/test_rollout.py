@@ -150,7 +150,7 @@ def test_every_option_reaches_the_rollout(service: RunningService, cli: CommandL
         (["--max-unhealthy-percent", "101"], 2, "Invalid value for '--max-unhealthy-percent'"),
         (["--blackout", "soon"], 2, "Invalid value for '--blackout'"),
         (["--day", "Caturday"], 2, "Invalid value for '--day'"),
-        (["--force-by", "soon"], 2, "'soon' is no instant; write it like 2026-12-01T22:00:00Z"),
+        (["--force-by", "soon"], 2, "'soon' is no instant; write it like 2026-03-02T22:00:00Z"),
         (["--soak", "a while"], 2, "'a while' is no duration; write it like 15m"),
         (["--kind", "Preempt"], 2, "Invalid value for '--kind'"),
     ],

@@ -48,7 +48,7 @@ SCALE_SET = ScaleSet(
     min_available=1,
     health_check="check-pool",
 )
-CLOUD_SERVICE = CloudService("legacy", "prod", 1, health_check="check-legacy")
+CLOUD_SERVICE = CloudService("legacy", "prod", min_available=1, health_check="check-legacy")
 SCOPE = Scope(
     "pool/1",
     ScopeKind.PLACEMENT_GROUP,
