@@ -136,6 +136,7 @@ class Service:
             clock=self.clock,
             rules=rules,
             verdict=health.verdict,
+            heard=health.heard,
             keep_history=settings.keep_history,
             outbox=outbox,
         )

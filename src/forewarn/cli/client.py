@@ -90,7 +90,10 @@ class Client:
             connection.close()
 
     def stream(self) -> Iterator[tuple[str, Any]]:
-        """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end."""
+        """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end.
+
+        A `heartbeat` now and then says that nothing has.
+        """
         connection, answer = self._send("GET", "/v1/stream", None)
         try:
             yield "listening", None
@@ -104,6 +107,8 @@ class Client:
                 elif not line and name:
                     yield name, json.loads(data)
                     name = ""
+                elif line.startswith(":"):
+                    yield "heartbeat", None
         except (OSError, http.client.HTTPException):
             return
         finally:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
-from forewarn.cli.options import DURATION, INSTANT, rollout_argument, service_options
-from forewarn.cli.output import clock, counted, fields, names, printable, short, show_json, span, table
-
-F = TypeVar("F", bound=Callable[..., Any])
+from forewarn.cli.options import rollout_argument, service_options
+from forewarn.cli.output import clock, counted, fields, fit, names, printable, short, show_json, span, table
+from forewarn.cli.rollout_wish import read_wish, wish_options
+from forewarn.core.notice import in_words
 
 _ENDED = {"Completed": 0, "Aborted": 1, "Failed": 1}
 _BAR_CELLS = 30
@@ -25,91 +24,12 @@ def rollout() -> None:
     """Rollouts: preview, start, list, show, watch, pause, resume, abort."""
 
 
-def _wish_options(command: F) -> F:
-    """What is to be rolled out, where, and within which limits."""
-    kinds = click.Choice(["Freeze", "Reboot", "Redeploy"], case_sensitive=False)
-    days = click.Choice(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"], case_sensitive=False)
-    for option in reversed(
-        (
-            click.option("--kind", type=kinds, default="Freeze", show_default=True, help="What VMs will feel."),
-            click.option("--host", "hosts", multiple=True, help="This host; may repeat (default: all)."),
-            click.option("--zone", "zones", multiple=True, help="Only hosts of this zone; may repeat."),
-            click.option("--tag", "tags", multiple=True, metavar="KEY=VALUE", help="Only such hosts; may repeat."),
-            click.option("--by", type=click.Choice(["pause", "live_migration"]), help="How a Freeze is done."),
-            click.option("--seconds", type=click.IntRange(min=-1), help="How long VMs are expected to be away."),
-            click.option("--notice", type=DURATION, help="How long ahead (default: the least of the kind)."),
-            click.option("--description", help="What guests are told instead of the usual text."),
-            click.option("--max-parallel", type=int, help="Hosts at work at once (default 10)."),
-            click.option("--max-parallel-per-zone", type=int, help="The same, in one zone."),
-            click.option("--recovery", type=DURATION, help="Between update domains of a set (default 30m)."),
-            click.option("--soak", type=DURATION, help="After each wave, before its health is asked for."),
-            click.option("--health-wait", type=DURATION, help="How long a wave may be unhealthy (default 10m)."),
-            click.option("--max-failures", type=int, help="Hosts that may fail; one more pauses it (default 0)."),
-            click.option("--max-unhealthy-percent", type=int, help="VMs of a wave that may be unhealthy."),
-            click.option("--from", "opens", metavar="HH:MM", help="When the window opens."),
-            click.option("--to", "closes", metavar="HH:MM", help="When it closes; the next day if not later."),
-            click.option("--day", "days", type=days, multiple=True, help="A day on which it opens; may repeat."),
-            click.option("--timezone", help="Whose hours they are, like Europe/Berlin (default UTC)."),
-            click.option("--blackout", multiple=True, metavar="DATE", help="Nothing is touched then; may repeat."),
-            click.option("--force-by", type=INSTANT, help="From then on the window does not hold it any more."),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-def _body(given: dict[str, Any]) -> dict[str, Any]:
-    """The request, without what was not said."""
-    window = _window(given)
-    body = {
-        "kind": given["kind"].capitalize(),
-        "hosts": list(given["hosts"]) or None,
-        "zones": list(given["zones"]) or None,
-        "tags": _tags(given["tags"]) or None,
-        "by": given["by"],
-        "duration_seconds": given["seconds"],
-        "description": given["description"],
-        "max_parallel": given["max_parallel"],
-        "max_parallel_per_zone": given["max_parallel_per_zone"],
-        "max_failures": given["max_failures"],
-        "max_unhealthy_percent": given["max_unhealthy_percent"],
-        "window": window,
-        "force_by": given["force_by"].isoformat() if given["force_by"] else None,
-    }
-    for name in ("notice", "recovery", "soak", "health_wait"):
-        length: timedelta | None = given[name]
-        body[f"{name}_seconds"] = None if length is None else round(length.total_seconds())
-    return {name: value for name, value in body.items() if value is not None}
-
-
-def _tags(given: tuple[str, ...]) -> dict[str, str]:
-    tags = {}
-    for text in given:
-        key, equals, value = text.partition("=")
-        if not equals:
-            raise click.BadParameter(f"{text!r} has no value; write KEY=VALUE.", param_hint="--tag")
-        tags[key] = value
-    return tags
-
-
-def _window(given: dict[str, Any]) -> dict[str, Any] | None:
-    more = {
-        "days": [day.capitalize() for day in given["days"]] or None,
-        "timezone": given["timezone"],
-        "blackout": list(given["blackout"]) or None,
-    }
-    if not given["opens"] and not given["closes"] and not any(more.values()):
-        return None
-    window = {"from": given["opens"] or "00:00", "to": given["closes"] or "00:00", **more}
-    return {name: value for name, value in window.items() if value is not None}
-
-
 @rollout.command("preview")
-@_wish_options
+@wish_options
 @service_options
 def preview(client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - the options above
-    """The whole plan, before anything is scheduled: who is announced when, and touched when at the latest."""
-    found = client.post("/v1/rollouts/preview", _body(given))
+    """The whole plan. Nothing is scheduled: it says who is announced when, and touched when at the latest."""
+    found = client.post("/v1/rollouts/preview", read_wish(given))
     if as_json:
         show_json(found)
         return
@@ -120,27 +40,34 @@ def preview(client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN40
             each["zone"],
             each["host"],
             clock(each["announce_at"], now),
+            clock(each["usual_end"], now),
             clock(each["latest_start"], now),
             clock(each["latest_end"], now),
-            names(each["vms"]),
+            " ".join(each["vms"]),
         )
         for each in found["hosts"]
     ]
-    table(("wave", "zone", "host", "announced", "starts by", "done by", "vms"), rows, "")
+    columns = ("wave", "zone", "host", "announced from", "usually done", "starts by", "done by", "vms")
+    table(columns, rows, "")
+    click.echo(_in_a_sentence(found, now))
+
+
+def _in_a_sentence(found: dict[str, Any], now: str) -> str:
     hosts, vms = counted(found["hosts_total"], "host"), counted(found["vms_total"], "VM")
-    click.echo(
+    begins, length = clock(found["begins_at"], now), span(found["begins_at"], found["usual_end"])
+    return (
         f"{found['kind']} of {hosts} with {vms} in {counted(found['waves'], 'wave')}: "
-        f"about {span(found['begins_at'], found['usual_end'])}, "
-        f"done by {clock(found['latest_end'], now)} at the latest. Nothing is scheduled yet."
+        f"from {begins} for about {length}, done by {clock(found['latest_end'], now)} at the latest. "
+        "Nothing is scheduled yet."
     )
 
 
 @rollout.command("start")
-@_wish_options
+@wish_options
 @service_options
 def start(client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - the options above
-    """Begin a rollout; `preview` with the same options shows it first."""
-    found = client.post("/v1/rollouts", _body(given))
+    """Begin a rollout. `preview` with the same options shows it first."""
+    found = client.post("/v1/rollouts", read_wish(given))
     _tell(found, client, as_json=as_json)
     if not as_json:
         click.echo(f"follow it: forewarn rollout watch {short(found['id'])}")
@@ -164,12 +91,17 @@ def list_rollouts(state: str | None, client: Client, as_json: bool) -> None:
             f"{each['hosts_done']}/{each['hosts_total']}",
             clock(each["created_at"], now),
             each["asked_by"],
-            "; ".join(each["waiting_for"]) or each["reason"],
+            _first(each["waiting_for"]) or each["reason"],
         )
         for each in found
     ]
     columns = ("rollout", "kind", "state", "hosts done", "begun", "asked by", "waiting for")
     table(columns, rows, "There are no rollouts.")
+
+
+def _first(waits: list[str]) -> str:
+    """One thing that is waited for, and how many more there are."""
+    return "" if not waits else waits[0] if len(waits) == 1 else f"{waits[0]}; and {len(waits) - 1} more"
 
 
 def _tell(found: dict[str, Any], client: Client, *, as_json: bool) -> None:
@@ -186,15 +118,24 @@ def _tell(found: dict[str, Any], client: Client, *, as_json: bool) -> None:
             ("skipped", found["hosts_skipped"] or None),
             ("wave", f"{found['wave']} of {found['waves']}" if found["wave"] else None),
             ("at work or announced", names(found["hosts_open"]) or None),
-            ("because", found["reason"]),
+            ("because", None if found["state"] == "Paused" else found["reason"]),
             ("waiting for", found["waiting_for"]),
-            ("at once", found["max_parallel"]),
+            ("at once", counted(found["max_parallel"], "host")),
+            ("recovery", _length(found["recovery_seconds"])),
+            ("soak", _length(found["soak_seconds"])),
             ("window", found["window"]),
+            ("force by", clock(found["force_by"], now)),
             ("asked by", found["asked_by"]),
             ("begun", clock(found["created_at"], now)),
             ("ended", clock(found["ended_at"], now)),
         ]
     )
+    if found["state"] == "Paused":
+        click.echo(f"go on: forewarn rollout resume {short(found['id'])}")
+
+
+def _length(seconds: int) -> str | None:
+    return in_words(timedelta(seconds=seconds)) if seconds else None
 
 
 @rollout.command("show")
@@ -210,8 +151,20 @@ def show(name: str, with_hosts: bool, client: Client, as_json: bool) -> None:
         return
     _tell(found, client, as_json=False)
     if with_hosts:
-        rows = [(each["wave"], each["zone"], each["host"], each["state"], each["reason"]) for each in hosts]
-        table(("wave", "zone", "host", "state", "because"), rows, "")
+        now = client.get("/v1/clock")["now"]
+        rows = [
+            (
+                each["wave"],
+                each["zone"],
+                each["host"],
+                each["state"],
+                clock(each["announced_at"], now),
+                clock(each["ended_at"], now),
+                each["reason"],
+            )
+            for each in hosts
+        ]
+        table(("wave", "zone", "host", "state", "announced", "ended", "because"), rows, "")
 
 
 @rollout.command("pause")
@@ -219,7 +172,7 @@ def show(name: str, with_hosts: bool, client: Client, as_json: bool) -> None:
 @click.option("--reason", default="", help="For the audit, and for whoever waits.")
 @service_options
 def pause(name: str, reason: str, client: Client, as_json: bool) -> None:
-    """Stop for now: what is announced is cancelled, what has started finishes."""
+    """Stop for now. What is announced is cancelled, what has started finishes."""
     _tell(client.post(f"/v1/rollouts/{in_path(name)}/pause", {"reason": reason}), client, as_json=as_json)
 
 
@@ -228,7 +181,7 @@ def pause(name: str, reason: str, client: Client, as_json: bool) -> None:
 @click.option("--anyway", is_flag=True, help="Go on whatever the health of the last wave.")
 @service_options
 def resume(name: str, anyway: bool, client: Client, as_json: bool) -> None:
-    """Go on: what was cancelled is announced anew, with full notice."""
+    """Go on. What was cancelled is announced anew, with full notice."""
     _tell(client.post(f"/v1/rollouts/{in_path(name)}/resume", {"anyway": anyway}), client, as_json=as_json)
 
 
@@ -237,7 +190,7 @@ def resume(name: str, anyway: bool, client: Client, as_json: bool) -> None:
 @click.option("--reason", default="", help="For the audit, and for whoever waits.")
 @service_options
 def abort(name: str, reason: str, client: Client, as_json: bool) -> None:
-    """Stop for good: as a pause, and nothing is announced again."""
+    """Stop for good. As a pause, and nothing is announced again."""
     _tell(client.post(f"/v1/rollouts/{in_path(name)}/abort", {"reason": reason}), client, as_json=as_json)
 
 
@@ -245,17 +198,23 @@ def abort(name: str, reason: str, client: Client, as_json: bool) -> None:
 @rollout_argument
 @service_options
 def watch(name: str, client: Client, as_json: bool) -> int:
-    """Follow a rollout to its end; leaving it stops nothing."""
+    """Follow a rollout to its end. Leaving it stops nothing."""
     wanted = client.get(f"/v1/rollouts/{in_path(name)}")["id"]
     screen = _Screen(as_json=as_json)
-    for what, found in client.stream():
-        if what != "listening" and not _concerns(wanted, what, found):
-            continue
-        seen = client.get(f"/v1/rollouts/{wanted}")
-        screen.show(seen)
-        if seen["state"] in _ENDED:
-            screen.end()
-            return _ENDED[seen["state"]]
+    try:
+        for what, found in client.stream():
+            if not _concerns(wanted, what, found):
+                continue
+            seen = client.get(f"/v1/rollouts/{wanted}")
+            screen.show(seen)
+            if seen["state"] in _ENDED:
+                return _ENDED[seen["state"]]
+    except KeyboardInterrupt:
+        screen.leave()
+        click.echo(f"the rollout goes on; to stop it: forewarn rollout pause {short(wanted)}", err=True)
+        raise click.Abort from None
+    finally:
+        screen.leave()
     raise Unreachable(
         f"The service at {client.url} has ended the stream.",
         f"Once it is back: forewarn rollout watch {short(wanted)}",
@@ -263,6 +222,9 @@ def watch(name: str, client: Client, as_json: bool) -> int:
 
 
 def _concerns(wanted: str, what: str, found: dict[str, Any]) -> bool:
+    """Whether a message of the stream may have changed what the rollout waits for."""
+    if what in {"listening", "heartbeat"}:
+        return True
     kind = what.partition(".")[0]
     if kind == "rollout":
         return bool(found["id"] == wanted)
@@ -270,12 +232,13 @@ def _concerns(wanted: str, what: str, found: dict[str, Any]) -> bool:
 
 
 class _Screen:
-    """A progress bar on a terminal, a line per change elsewhere."""
+    """On a terminal a progress bar, and below it what is waited for; elsewhere a line per change."""
 
     def __init__(self, *, as_json: bool) -> None:
         self._as_json = as_json
         self._is_live = sys.stdout.isatty() and not as_json
         self._said: object = None
+        self._drawn: tuple[str, str] | None = None  # the state that is on the terminal, and the last line there
 
     def show(self, found: dict[str, Any]) -> None:
         key = (found["state"], found["hosts_done"], found["hosts_open"], found["waiting_for"])
@@ -284,17 +247,26 @@ class _Screen:
         self._said = key
         if self._as_json:
             show_json(found, on_one_line=True)
-            return
-        line = printable(_progress(found))
-        if self._is_live:
-            room = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r\x1b[2K{line[:room]}", nl=False)
+        elif self._is_live:
+            self._draw(found)
         else:
-            click.echo(line)
+            click.echo("  ".join(filter(None, (_progress(found), _why(found)))))
 
-    def end(self) -> None:
-        if self._is_live:
+    def _draw(self, found: dict[str, Any]) -> None:
+        """Over what was drawn before, unless that tells of another state, which is worth keeping."""
+        if self._drawn is not None and self._drawn[0] != found["state"]:
+            self.leave()
+        up = "" if self._drawn is None else "\x1b[A"
+        room = shutil.get_terminal_size().columns - 1
+        bar, why = fit(_progress(found), room), fit(_why(found), room)
+        self._drawn = found["state"], why
+        click.echo(f"\r{up}\x1b[J{bar}\n{why}", nl=False)
+
+    def leave(self) -> None:
+        """Let what comes next begin on a line of its own."""
+        if self._drawn is not None and self._drawn[1]:
             click.echo()
+        self._drawn = None
 
 
 def _progress(found: dict[str, Any]) -> str:
@@ -303,6 +275,9 @@ def _progress(found: dict[str, Any]) -> str:
     bar = "#" * cells + "-" * (_BAR_CELLS - cells)
     failed = f", {found['hosts_failed']} failed" if found["hosts_failed"] else ""
     wave = f"  wave {found['wave']} of {found['waves']}" if found["wave"] else ""
-    why = "; ".join(found["waiting_for"][:1]) or found["reason"]
-    waits = f"  waiting for {why}" if found["waiting_for"] else f"  {why}" if why else ""
-    return f"[{bar}] {done}/{total}{failed}{wave}  {found['state']}{waits}"
+    return f"[{bar}] {done}/{total}{failed}{wave}  {found['state']}"
+
+
+def _why(found: dict[str, Any]) -> str:
+    waiting = _first(found["waiting_for"])
+    return printable(f"waiting for {waiting}" if waiting else found["reason"])

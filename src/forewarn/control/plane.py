@@ -67,6 +67,7 @@ class ControlPlane(Requests):
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         monotonic: Callable[[], float] = time.monotonic,
         verdict: Verdict = no_checks,
+        heard: Verdict | None = None,
         keep_history: timedelta | None = None,
         outbox: Outbox | None = None,
     ) -> None:
@@ -86,6 +87,7 @@ class ControlPlane(Requests):
         self._hands = Hands(driver, self.rules.action_limit)
         self._looks: Wakes[str, datetime] = Wakes()
         self.verdict = verdict  # on the health of sets
+        self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
         self._courses = Courses(self.world, self.rules, verdict, new_id)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board

@@ -8,13 +8,14 @@ from functools import partial
 from typing import Annotated
 
 import msgspec
+import sqlalchemy as sa
 
 from forewarn.control.plane import ControlPlane
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.rollouts import RolloutWish
-from forewarn.core.rollout import Rollout, RolloutState
+from forewarn.core.rollout import Rollout, RolloutState, TurnState
 from forewarn.core.rollout_course import waiting_for
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_request, whole_number
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
 from forewarn.store import rollouts
@@ -77,10 +78,11 @@ def view_of(plane: ControlPlane, rollout: Rollout) -> RolloutView:
     """A rollout as it is now, open or ended."""
     if rollout.id in plane.world.rollouts:
         book = plane.world.book_of(rollout.id)
-        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.verdict)
+        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.heard)
         return rollout_view(rollout, book.counts, wave=book.wave, hosts_open=list(book.open), waiting_for=waits)
     with plane.store.transaction() as transaction:
-        return rollout_view(rollout, rollouts.count_turns(transaction.connection, rollout.id))
+        counts = rollouts.count_turns(transaction.connection, [rollout.id])
+    return rollout_view(rollout, counts[rollout.id])
 
 
 async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal:
@@ -126,15 +128,32 @@ async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
     states = _states(call.query("state"))
     if isinstance(states, Refusal):
         return states
-    found = await call.in_store(
-        partial(rollouts.list_rollouts, states=states, after=page.after, limit=page.limit + 1)
-    )
+    found = await call.in_store(partial(_read_page, states=states, page=page))
+    if found is None:
+        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
 
     def view(plane: ControlPlane) -> RolloutList:
-        views = [view_of(plane, plane.world.rollouts.get(each.id, each)) for each in found[: page.limit]]
-        return RolloutList(views, found[page.limit - 1].id if len(found) > page.limit else None)
+        open_now = plane.world.rollouts
+        views = [
+            rollout_view(each, counts)
+            if counts is not None and each.id not in open_now
+            else view_of(plane, open_now.get(each.id, each))
+            for each, counts in found[: page.limit]
+        ]
+        return RolloutList(views, found[page.limit - 1][0].id if len(found) > page.limit else None)
 
     return await call.on_plane(view, call.office.plane)
+
+
+_Listed = tuple[Rollout, dict[TurnState, int] | None]  # how far it got, once it has ended
+
+
+def _read_page(connection: sa.Connection, *, states: list[RolloutState], page: Page) -> list[_Listed] | None:
+    found = rollouts.list_rollouts(connection, states=states, after=page.after, limit=page.limit + 1)
+    if found is None:
+        return None
+    counts = rollouts.count_turns(connection, [each.id for each in found if not each.state.is_open])
+    return [(each, counts.get(each.id)) for each in found]
 
 
 def _states(text: str | None) -> list[RolloutState] | Refusal:

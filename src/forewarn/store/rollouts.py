@@ -23,12 +23,14 @@ def find_rollouts(connection: sa.Connection, beginning: str, limit: int = 3) -> 
 
 def list_rollouts(
     connection: sa.Connection, *, states: Sequence[RolloutState], after: str | None, limit: int
-) -> list[Rollout]:
-    """Rollouts, newest first."""
+) -> list[Rollout] | None:
+    """Rollouts, newest first; None: there is none of the id after which they are wanted."""
     query = sa.select(rollouts).where(rollouts.c.state.in_(states))
     if after is not None:
-        last = sa.select(rollouts.c.created_at).where(rollouts.c.id == after).scalar_subquery()
-        query = query.where(sa.tuple_(rollouts.c.created_at, rollouts.c.id) < sa.tuple_(last, sa.literal(after)))
+        last = connection.scalar(sa.select(rollouts.c.created_at).where(rollouts.c.id == after))
+        if last is None:
+            return None
+        query = query.where(sa.tuple_(rollouts.c.created_at, rollouts.c.id) < (last, after))
     query = query.order_by(rollouts.c.created_at.desc(), rollouts.c.id.desc()).limit(limit)
     return [_ROLLOUTS.decode(row) for row in connection.execute(query)]
 
@@ -39,7 +41,10 @@ def list_turns(connection: sa.Connection, rollout: str, *, after: int, limit: in
     return [_TURNS.decode(row) for row in connection.execute(query.order_by(turns.c.position).limit(limit))]
 
 
-def count_turns(connection: sa.Connection, rollout: str) -> dict[TurnState, int]:
-    """How many turns of a rollout are in each state."""
-    query = sa.select(turns.c.state, sa.func.count()).where(turns.c.rollout == rollout).group_by(turns.c.state)
-    return {TurnState(state): count for state, count in connection.execute(query)}
+def count_turns(connection: sa.Connection, wanted: Sequence[str]) -> dict[str, dict[TurnState, int]]:
+    """By rollout, how many turns are in each state."""
+    counts: dict[str, dict[TurnState, int]] = {rollout: {} for rollout in wanted}
+    of_those = sa.select(turns.c.rollout, turns.c.state, sa.func.count()).where(turns.c.rollout.in_(wanted))
+    for rollout, state, count in connection.execute(of_those.group_by(turns.c.rollout, turns.c.state)):
+        counts[rollout][TurnState(state)] = count
+    return counts

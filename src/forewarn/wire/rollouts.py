@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, time, timedelta, tzinfo
 from typing import Annotated, Literal
@@ -20,17 +21,17 @@ from forewarn.wire.rest import Instant
 _DAY = timedelta(days=1)
 _YEAR_SECONDS = 366 * 86400
 _ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"
-_CLOCK = r"^([01][0-9]|2[0-3]):[0-5][0-9]$(?!\n)"
+_CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=_YEAR_SECONDS)]
-_TimeOfDay = Annotated[str, msgspec.Meta(pattern=_CLOCK)]
+_Name = Annotated[str, msgspec.Meta(min_length=1)]
 _Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
 
 
 class WindowBody(msgspec.Struct, forbid_unknown_fields=True, rename={"from_": "from"}):
     """The hours in which machines may be touched."""
 
-    from_: _TimeOfDay
-    to: Annotated[_TimeOfDay, msgspec.Meta(description="the next day, if that is not later than `from`")]
+    from_: Annotated[str, msgspec.Meta(description="HH:MM")]
+    to: Annotated[str, msgspec.Meta(description="HH:MM; the next day, if that is not later than `from`")]
     days: Annotated[list[_Day], msgspec.Meta(description="on which it opens; without them, every day")] = []
     timezone: Annotated[str, msgspec.Meta(description="a name of the tz database, like Europe/Berlin")] = "UTC"
     blackout: Annotated[list[date], msgspec.Meta(description="dates on which nothing is touched")] = []
@@ -40,8 +41,8 @@ class RolloutBody(msgspec.Struct, forbid_unknown_fields=True):
     """Work over many hosts."""
 
     kind: Literal["Freeze", "Reboot", "Redeploy"]
-    hosts: Annotated[list[str] | None, msgspec.Meta(description="by name; without it, all")] = None
-    zones: Annotated[list[str] | None, msgspec.Meta(description="only hosts of these zones")] = None
+    hosts: Annotated[list[_Name] | None, msgspec.Meta(description="by name; without it, all")] = None
+    zones: Annotated[list[_Name] | None, msgspec.Meta(description="only hosts of these zones")] = None
     tags: Annotated[dict[str, str] | None, msgspec.Meta(description="only hosts that have all of these")] = None
     by: Annotated[Literal["pause", "live_migration"], msgspec.Meta(description="how a Freeze is done")] = "pause"
     duration_seconds: Annotated[
@@ -75,7 +76,7 @@ class RolloutBody(msgspec.Struct, forbid_unknown_fields=True):
     ] = 0
     window: Annotated[WindowBody | None, msgspec.Meta(description="without it, at any hour")] = None
     force_by: Annotated[
-        Instant | None, msgspec.Meta(description="from then on neither the window nor owners' limits hold it")
+        Instant | None, msgspec.Meta(description="from then on the window does not hold it any more")
     ] = None
 
 
@@ -112,6 +113,13 @@ def _window(body: WindowBody) -> Window | Refusal:
     zone = _zone(body.timezone)
     if isinstance(zone, Refusal):
         return zone
+    for name, text in (("from", body.from_), ("to", body.to)):
+        if not _CLOCK.fullmatch(text):
+            return Refusal(
+                Code.BAD_REQUEST,
+                f"window.{name} is {text!r}, which is no time of day.",
+                "Write hours and minutes with two digits each, 00:00 to 23:59.",
+            )
     opens, closes = time.fromisoformat(body.from_), time.fromisoformat(body.to)
     length = timedelta(hours=closes.hour - opens.hour, minutes=closes.minute - opens.minute) % _DAY
     return Window(opens, length or _DAY, tuple(body.days) or DAYS, zone, tuple(sorted(body.blackout)))
