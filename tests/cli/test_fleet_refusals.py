@@ -52,8 +52,10 @@ BROKEN = {
     ),
     "an unknown key that resembles none": (
         '[[cloud_services]]\nname = "a"\nxyzzy = 1\n',
-        "{file}:3: cloud_services have no key xyzzy. "
-        "Known are: name, resource_group, health_check, min_available.",
+        (
+            "{file}:3: cloud_services have no key xyzzy. "
+            "Known are: name, resource_group, health_check, min_available."
+        ),
     ),
     "an unknown section": (
         '[[hosts]]\nname = "h"\n[[machines]]\nname = "a"\n',
