@@ -18,18 +18,17 @@ from forewarn.control.plane import ControlPlane
 from forewarn.control.polls import PollLedger
 from forewarn.core import decide as decide_module
 from forewarn.core import draft as draft_module
-from forewarn.core import holds, rollout_course, settle, steps
+from forewarn.core import holds, settle, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.operation import Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.requests import lateness, notices
-from forewarn.core.rollout import Work
-from forewarn.core.rollout_book import RolloutBook
 from forewarn.core.scope import Scope
 from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
 from tests.simulation import planted_limits as limits
+from tests.simulation import planted_rollouts as in_rollouts
 
 
 @dataclass(frozen=True)
@@ -347,22 +346,6 @@ def _waits_for_a_hanging_driver() -> list[object]:
     return [patch.object(Hands, "reports", reports), patch.object(plane_module, "decide", decide)]
 
 
-def _starts_before_a_domain_has_recovered() -> list[object]:
-    return [patch.object(RolloutBook, "other_ends", lambda _book, _set_name, _own: iter(()))]
-
-
-def _works_on_every_host_at_once() -> list[object]:
-    return [patch.object(Work, "width", 1000)]
-
-
-def _pauses_without_calling_anything_off() -> list[object]:
-    return [patch.object(rollout_course, "call_off_all", lambda *_: None)]
-
-
-def _forgets_the_window() -> list[object]:
-    return [patch.object(Work, "window_at", lambda _work, _now: None)]
-
-
 PLANTED = (
     Planted("starts a minute early", 1, "before its NotBefore|was promised", _starts_a_minute_early),
     Planted("lets a clock step eat the notice", 1, "was promised", _forgets_elapsed_time),
@@ -403,10 +386,14 @@ PLANTED = (
         "unnoticed",
         _forgets_actions_at_a_step,
     ),
-    Planted("starts before a domain has recovered", 13, "to recover", _starts_before_a_domain_has_recovered),
-    Planted("works on every host at once", 13, "are at work", _works_on_every_host_at_once),
-    Planted("pauses without calling anything off", 13, "is Paused", _pauses_without_calling_anything_off),
-    Planted("forgets the window", 13, "out of the rollout's window", _forgets_the_window),
+    Planted(
+        "starts before a domain has recovered", 13, "to recover", in_rollouts.starts_before_a_domain_has_recovered
+    ),
+    Planted("works on every host at once", 13, "are at work", in_rollouts.works_on_every_host_at_once),
+    Planted(
+        "pauses without calling anything off", 13, "is Paused", in_rollouts.pauses_without_calling_anything_off
+    ),
+    Planted("forgets the window", 13, "out of the rollout's window", in_rollouts.forgets_the_window),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
     Planted("overlooks minimums", 12, "below its minimum", limits.overlooks_minimums),
 )
