@@ -28,7 +28,7 @@ from forewarn.core.scope import Scope
 from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
 from tests.simulation import planted_limits as limits
-from tests.simulation import planted_rollouts as in_rollouts
+from tests.simulation import planted_rollouts as rolling
 
 
 @dataclass(frozen=True)
@@ -387,13 +387,11 @@ PLANTED = (
         _forgets_actions_at_a_step,
     ),
     Planted(
-        "starts before a domain has recovered", 13, "to recover", in_rollouts.starts_before_a_domain_has_recovered
+        "starts before a domain has recovered", 13, "to recover", rolling.starts_before_a_domain_has_recovered
     ),
-    Planted("works on every host at once", 13, "are at work", in_rollouts.works_on_every_host_at_once),
-    Planted(
-        "pauses without calling anything off", 13, "is Paused", in_rollouts.pauses_without_calling_anything_off
-    ),
-    Planted("forgets the window", 13, "out of the rollout's window", in_rollouts.forgets_the_window),
+    Planted("works on every host at once", 13, "are at work", rolling.works_on_every_host_at_once),
+    Planted("pauses without calling anything off", 13, "is Paused", rolling.pauses_without_calling_anything_off),
+    Planted("forgets the window", 13, "out of the rollout's window", rolling.forgets_the_window),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
     Planted("overlooks minimums", 12, "below its minimum", limits.overlooks_minimums),
 )
