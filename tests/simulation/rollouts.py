@@ -149,6 +149,15 @@ class RolloutDesk:
 
     # What is seen of them.
 
+    def is_forced(self, operation: str) -> bool:
+        """Whether the operation belongs to a rollout whose work has to be done by now."""
+        found = self._simulation.world.operations.get(operation)
+        rollout = self._simulation.world.rollouts.get(found.rollout or "") if found else None
+        if rollout is None or not rollout.work.is_forced(self._simulation.clock.now()):
+            return False
+        self._simulation.counts["forced whatever the minimum"] += 1
+        return True
+
     def note_operations(self, operations: set[str]) -> None:
         """Events are about to be shown: what a rollout asked for, and what was known then."""
         world, asked = self._simulation.world, self._simulation.witness.asked

@@ -1,7 +1,7 @@
 """Law 12: planned platform work never takes a set below the minimum that its owner wants available.
 
-A host that is about to fail waits for the minimum until its NotBefore, and then goes one at a time: never while a
-guest of the set can read of other work that has started.
+A host that is about to fail waits for the minimum until its NotBefore, a rollout until its force-by date; then they
+go one at a time: never while a guest of the set can read of other work that has started.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ class Law(Checker):
             return
         set_name = self.witness.vms[event.resources[0]].set_name
         what = f"{event.id} ({cause}) took {', '.join(event.resources)} of {set_name} below its minimum"
-        self.require(cause is Cause.DEGRADE, what)
+        is_forced = self.simulation.rollouts.is_forced(event.operation)
+        self.require(cause is Cause.DEGRADE or is_forced, what)
         early = event.not_before - sighting.started_at
-        self.require(early.total_seconds() <= 0, f"{what}, {early} before its NotBefore")
+        self.require(is_forced or early.total_seconds() <= 0, f"{what}, {early} before its NotBefore")
         others = [other.id for other in self._started(set_name) if other.operation != event.operation]
         others = [other for other in others if self.witness.sightings[other].event.version <= event.version]
         self.require(not others, f"{what}, while {others} had started")
