@@ -88,7 +88,7 @@ class Year:
         self.bench = RolloutBench(fleet(hosts), Rules(silence=timedelta(days=1000)))
         self.summary = Summary()
         self._dice = random.Random(seed)
-        self._down: dict[str, set[int]] = {}
+        self._repairs: list[tuple[int, str]] = []  # the day, and the host
         for number in range(0, hosts * VMS_PER_HOST // _VMS_PER_SET, 10):  # every tenth set has guests that ask
             self.bench.turn_on(f"vm-{number * _VMS_PER_SET}")
         self.bench.plane.observers.append(self._saw)
@@ -110,7 +110,7 @@ class Year:
         accepted = self.bench.degrade(host, minutes=30)
         assert isinstance(accepted, Accepted), accepted
         self.summary.degraded += 1
-        self._repairs = [*getattr(self, "_repairs", []), (day, host)]
+        self._repairs.append((day, host))
         while self._repairs and self._repairs[0][0] <= day - _DAYS_OF_REPAIR:
             self.bench.plane.recover(self._repairs.pop(0)[1], "operator")
 

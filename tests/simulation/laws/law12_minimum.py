@@ -1,7 +1,7 @@
 """Law 12: planned platform work never takes a set below the minimum that its owner wants available.
 
-A host that is about to fail waits for the minimum until its NotBefore, a rollout until its force-by date; then they
-go one at a time: never while a guest of the set can read of other work that has started.
+A host that is about to fail waits for the minimum until its NotBefore, a rollout until its force-by date. Then
+they go one at a time: never while a guest of the set can read of other work that has started.
 """
 
 from __future__ import annotations
