@@ -265,13 +265,18 @@ def _domains(world: World, operation: Operation) -> dict[str, set[int]]:
 
 
 def _other_domains(world: World, operation: Operation, underway: Underway) -> Iterator[OtherDomainDown]:
-    for set_name, own in _domains(world, operation).items():
-        for other in underway.started(world.operations_in_set(set_name), but=operation):
-            if not other.cause.takes_vm_down:
-                continue
-            for vm in _known(world, other.targets):
-                if vm.set_name == set_name and own != {vm.update_domain}:
-                    yield OtherDomainDown(set_name, vm.update_domain, vm.name, other)
+    domains = _domains(world, operation)
+    others = {
+        other.id: other
+        for set_name in domains
+        for other in underway.started(world.operations_in_set(set_name), but=operation)
+        if other.cause.takes_vm_down
+    }
+    for other in others.values():
+        for vm in _known(world, other.targets):
+            if vm.set_name in domains and domains[vm.set_name] != {vm.update_domain}:
+                yield OtherDomainDown(vm.set_name, vm.update_domain, vm.name, other)
+    for set_name, own in domains.items():
         for vm in world.down_in_set(set_name):
             if own != {vm.update_domain} and vm.name not in operation.targets:
                 yield OtherDomainDown(set_name, vm.update_domain, vm.name, None)
