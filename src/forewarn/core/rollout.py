@@ -126,6 +126,7 @@ class Turn:
     domains: tuple[str, ...] = ()  # and the update domains that they are in: `web#0`
     announced_at: datetime | None = None
     ended_at: datetime | None = None
+    rests_from: datetime | None = None  # its end, moved with every clock step: recovery counts from it
     reason: str = ""
     version: int = 0
 

@@ -205,6 +205,7 @@ turns = Table(
     Column("domains", Text, nullable=False),
     _micros("announced_at", nullable=True),
     _micros("ended_at", nullable=True),
+    _micros("rests_from", nullable=True),
     Column("reason", Text, nullable=False),
     _version(),
 )

@@ -39,6 +39,7 @@ def upgrade() -> None:
         sa.Column("domains", sa.Text, nullable=False),
         sa.Column("announced_at", sa.BigInteger),
         sa.Column("ended_at", sa.BigInteger),
+        sa.Column("rests_from", sa.BigInteger),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("version", sa.BigInteger, nullable=False),
     )
