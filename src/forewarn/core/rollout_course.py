@@ -111,7 +111,7 @@ def _look_at_gate(
     ill = dict(_unhealthy(world, touched, book.last_end, verdict))
     if not ill:
         return
-    limit = soaked + work.health_wait
+    limit = max(soaked, rollout.resumed_at or soaked) + work.health_wait
     why = _named_reasons(ill)
     if now < limit:
         words = f"the last wave to be healthy, until {clock_time(limit, now)}: {why}"
@@ -323,7 +323,7 @@ def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules
         draft.put(replace(turn, state=TurnState.FAILED, ended_at=draft.now, reason=why))
         draft.note("fail", subject=turn.host, detail=f"{rollout.title}: {why}")
         return
-    draft.put(replace(draft.operation(operation), rollout=rollout.id))
+    draft.put(replace(draft.operation(operation), rollout=rollout.id, asked_by=rollout.asked_by))
     draft.put(replace(turn, state=TurnState.OPEN, operation=operation, announced_at=draft.now))
 
 

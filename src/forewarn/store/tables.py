@@ -187,6 +187,7 @@ rollouts = Table(
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
     Column("forgiven", Integer, nullable=False),
+    _micros("resumed_at", nullable=True),
     Column("waived_wave", Integer, nullable=False),
     _version(),
 )

@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.BigInteger),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("forgiven", sa.Integer, nullable=False),
+        sa.Column("resumed_at", sa.BigInteger),
         sa.Column("waived_wave", sa.Integer, nullable=False),
         sa.Column("version", sa.BigInteger, nullable=False),
     )
