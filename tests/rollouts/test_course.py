@@ -242,7 +242,7 @@ def test_two_rollouts_take_turns_on_a_host(bench: RolloutBench):
     first = bench.roll(hosts=("host-0-0",), kind=Kind.REBOOT)
     second = bench.roll(hosts=("host-0-0",), kind=Kind.FREEZE)
 
-    assert bench.waits(second) == [f"host-0-0, which another rollout is at work on ({first[:8]})"]
+    assert bench.waits(second) == [f"host-0-0, which another rollout is at work on until 12:15:00Z ({first[:8]})"]
     assert bench.run(first).state is RolloutState.COMPLETED
     assert bench.run(second).state is RolloutState.COMPLETED
     assert bench.effects("vm0-0-0") == ["reboot", "freeze"]

@@ -14,7 +14,7 @@ import pytest
 from forewarn.control.health import HealthChecks
 from forewarn.core.rollout import RolloutState
 from tests.rest.test_rest import refused
-from tests.rollouts.bench import RolloutBench, grid
+from tests.rollouts.bench import RolloutBench, grid, minutes
 from tests.rollouts.shop import Shop
 from tests.running import RunningService, running, wait_until
 
@@ -79,6 +79,41 @@ def test_a_paused_rollout_goes_on_once_its_set_is_well_and_somebody_resumes_it(s
 
     assert (resumed["state"], resumed["hosts_open"]) == ("Running", ["host-1-0"])
     assert over["state"] == "Completed"
+
+
+def test_a_resumed_rollout_gives_the_wave_its_time_to_be_healthy_anew(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        service.advance(hours=2)
+
+        resumed = service.post(f"/v1/rollouts/{rollout}/resume")
+        service.advance(minutes=9, seconds=59)
+        waiting = service.get(f"/v1/rollouts/{rollout}")
+        service.advance(seconds=1)
+        paused = service.get(f"/v1/rollouts/{rollout}")
+
+    assert resumed["state"] == waiting["state"] == "Running"
+    assert waiting["waiting_for"] == [f"the last wave to be healthy, until 14:26:05Z: {ILL}"]
+    assert paused["state"] == "Paused"
+
+
+def test_while_real_time_passes_a_resumed_rollout_does_not_go_by_the_answer_from_before_it_was_mended(shop: Shop):
+    shop.status = 503
+    bench = RolloutBench(checked(shop.url))
+    health = HealthChecks(lambda _: shop.url, bench.clock.now)
+    bench.verdict = health.verdict
+    rollout = bench.roll()
+    bench.advance(minutes=15, seconds=14)
+    wait_until(lambda: "503" in (health.heard("set0", bench.clock.now()) or ""), "the bad answer")
+    bench.advance(minutes=20)
+    assert bench.rollout(rollout).state is RolloutState.PAUSED
+    shop.status = 200
+
+    bench.resume(rollout)
+    wait_until(lambda: health.heard("set0", bench.clock.now() - minutes(60)) is None, "the good answer")
+
+    assert bench.run(rollout).state is RolloutState.COMPLETED
 
 
 def test_a_rollout_that_is_resumed_anyway_goes_on_beside_an_unhealthy_set(shop: Shop):

@@ -139,9 +139,9 @@ def test_hosts_go_by_zone_then_update_domain_then_name():
     plan = RolloutBench(described).preview()
 
     assert [(stop.wave, stop.host.name) for stop in plan.stops] == [
-        (0, "host-0-1"),
-        (0, "host-9"),
+        (0, "host-9"),  # empty ones first: VMs may be moved there
         (0, "host-10"),
+        (0, "host-0-1"),
         (1, "host-1-1"),
         (2, "host-0-0"),
         (3, "host-1-0"),

@@ -118,6 +118,7 @@ ROLLOUT = Rollout(
     hosts=9,
     reason="because",
     forgiven=2,
+    resumed_at=NOW + timedelta(minutes=2),
     waived_wave=1,
 )
 TURN = Turn(

@@ -53,7 +53,7 @@ _OPTIONS = (
     _many("--day", "days", type=_DAYS, help="A day on which it opens (default: every day)"),
     _one("--timezone", help="Whose days and hours they are, like Europe/Berlin (default UTC)."),
     _many("--blackout", type=_DATE, metavar="DATE", help="A date on which nothing is touched"),
-    _one("--force-by", type=INSTANT, help="From then on the window does not hold it any more."),
+    _one("--force-by", type=INSTANT, help="From then on neither the window nor owners' limits hold it."),
 )
 
 

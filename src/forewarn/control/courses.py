@@ -11,6 +11,7 @@ import structlog
 
 from forewarn.control.wakes import Wakes
 from forewarn.core.draft import Draft
+from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.rollout import Rollout, Turn
@@ -43,6 +44,7 @@ class Courses:
         self._new_id = new_id
         self._ask_first = ask_first
         self._due: set[str] = set()
+        self._waiting_for_vms: set[str] = set()  # those that may go on as soon as a VM comes up
         self._looks: Wakes[str, datetime] = Wakes()
 
     def note(self, entities: Iterable[Entity]) -> None:
@@ -56,6 +58,8 @@ class Courses:
                 case Operation() if entity.rollout is not None and not entity.phase.is_open:
                     host = entity.host or ""  # another rollout may have waited for it
                     self._due.update(each for each in self._world.rollouts if self._world.turn(each, host))
+                case Vm():
+                    self._due.update(self._waiting_for_vms)
                 case _:
                     pass
 
@@ -100,10 +104,13 @@ class Courses:
             return
         found = look(self._world, known, draft.now, self._verdict)
         self._put_off(rollout, found.look_again)  # what is written here makes it due again
+        if found.waits_for_vms:
+            self._waiting_for_vms.add(rollout)
         move_on(draft, known, found, self._rules, self._new_id)
 
     def _put_off(self, rollout: str, until: datetime | None) -> None:
         self._due.discard(rollout)
+        self._waiting_for_vms.discard(rollout)
         self._looks.set(rollout, until)
 
     @property

@@ -135,5 +135,8 @@ def next_look(world: World, operation: Operation, now: datetime) -> datetime | N
     if operation.kind is Kind.TERMINATE:
         for event in list(world.events_of(operation.id)):
             instants += [other.lapses_at for other in world.events_in(event.scope)]
+    rollout = world.rollouts.get(operation.rollout or "")
+    if rollout is not None and rollout.work.force_by is not None:
+        instants.append(rollout.work.force_by)
     instants += [hold.until for hold in rollout_holds(world, operation, now) if hold.until is not None]
     return min((instant for instant in instants if instant > now), default=None)

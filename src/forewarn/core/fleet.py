@@ -5,7 +5,7 @@ Values only: each change makes a new version of a value, and `version` is the nu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -150,3 +150,12 @@ class Vm:
     def is_on_host(self) -> bool:
         """Whether work on its host interrupts it."""
         return self.state is VmState.RUNNING or self.state is VmState.DOWN
+
+
+def domains_of(vms: Iterable[Vm]) -> dict[str, set[int]]:
+    """By set, the update domains that the VMs are in."""
+    domains: dict[str, set[int]] = {}
+    for vm in vms:
+        if vm.set_name is not None:
+            domains.setdefault(vm.set_name, set()).add(vm.update_domain)
+    return domains

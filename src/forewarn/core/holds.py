@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from forewarn.core.availability import Shortfall, would_leave
 from forewarn.core.event import Event
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import Vm, domains_of
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.policy import nobody_is_up
@@ -201,14 +201,17 @@ def holds(world: World, operation: Operation, now: datetime, underway: Underway 
 def _others_at_work(world: World, operation: Operation, underway: Underway) -> Iterator[TooManyAtWork]:
     """A host that comes back from a postponement finds others at work."""
     rollout = world.rollouts.get(operation.rollout or "")
-    if rollout is None or not world.book_of(rollout.id).postponed:
+    if rollout is None or not world.book_of(rollout.id).had_postponed:
         return
-    others = [
-        world.operations[each] for each in world.book_of(rollout.id).operations() if each in world.operations
-    ]
-    started = list(underway.started(others, but=operation))
-    if len(started) >= rollout.work.max_parallel:
-        yield TooManyAtWork(rollout.work.max_parallel, tuple(each.host or "" for each in started))
+    book, work = world.book_of(rollout.id), rollout.work
+    others = [world.operations[each] for each in book.operations() if each in world.operations]
+    started = [each.host or "" for each in underway.started(others, but=operation)]
+    zone = book.turns[operation.host or ""].zone
+    beside = [host for host in started if book.turns[host].zone == zone]
+    if len(started) >= work.max_parallel:
+        yield TooManyAtWork(work.max_parallel, tuple(started))
+    elif work.max_parallel_per_zone is not None and len(beside) >= work.max_parallel_per_zone:
+        yield TooManyAtWork(work.max_parallel_per_zone, tuple(beside))
 
 
 def rollout_holds(world: World, operation: Operation, now: datetime) -> Iterator[Recovering | WindowClosed]:
@@ -217,13 +220,13 @@ def rollout_holds(world: World, operation: Operation, now: datetime) -> Iterator
     if rollout is None or not operation.targets:
         return
     book = world.book_of(rollout.id)
-    for set_name, own in _domains(world, operation).items():
+    for set_name, own in domains_of(_known(world, operation.targets)).items():
         for domain, ended in book.other_ends(set_name, own):
             if now < ended + rollout.work.recovery:
                 yield Recovering(set_name, domain, ended + rollout.work.recovery)
     window = rollout.work.window_at(now)
     if window is not None:
-        opens = window.fit(now, timedelta(0))
+        opens = window.fit(now, rollout.work.expected)
         if opens != now:
             last = rollout.work.force_by
             yield WindowClosed(last if opens is None or (last is not None and last < opens) else opens)
@@ -255,17 +258,8 @@ def _known(world: World, names: Iterable[str]) -> Iterator[Vm]:
     return (vm for name in names if (vm := world.vms.get(name)) is not None)
 
 
-def _domains(world: World, operation: Operation) -> dict[str, set[int]]:
-    """By set, the update domains that the operation takes down."""
-    domains: dict[str, set[int]] = {}
-    for vm in _known(world, operation.targets):
-        if vm.set_name is not None:
-            domains.setdefault(vm.set_name, set()).add(vm.update_domain)
-    return domains
-
-
 def _other_domains(world: World, operation: Operation, underway: Underway) -> Iterator[OtherDomainDown]:
-    domains = _domains(world, operation)
+    domains = domains_of(_known(world, operation.targets))
     others = {
         other.id: other
         for set_name in domains

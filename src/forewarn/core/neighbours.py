@@ -44,7 +44,7 @@ def _directly(world: World, entity: Entity) -> Iterator[str]:
     match entity:
         case Operation():
             yield entity.id
-            if entity.rollout in world.rollouts and (book := world.book_of(entity.rollout)).postponed:
+            if entity.rollout in world.rollouts and (book := world.book_of(entity.rollout)).had_postponed:
                 yield from book.operations()  # they may wait for a place
         case Event():
             yield entity.operation

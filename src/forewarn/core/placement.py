@@ -7,7 +7,7 @@ avoided where another host allows, and so are hosts that a rollout is still to c
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from forewarn.core.fleet import AvailabilitySet, Host, Vm, VmSet
 from forewarn.core.terms import Condition
@@ -37,13 +37,14 @@ class Vacancies:
         ]
         self._ranks.sort()
 
-    def choose(self, vm: Vm, *, elsewhere: bool) -> str | None:
+    def choose(self, vm: Vm, *, elsewhere: bool, but: Collection[str] = ()) -> str | None:
         """The best host for the VM, or None where no host may take it; `elsewhere` rules out the one it is on."""
         crowded = _crowded(self._world, vm) | self._sent_beside(vm)
         second: str | None = None
         for _, _, name in self._ranks:
             zone = self._world.hosts[name].zone
-            if (elsewhere and name == vm.host) or (vm.zone is not None and zone is not None and zone != vm.zone):
+            is_ruled_out = name in but or (elsewhere and name == vm.host)
+            if is_ruled_out or (vm.zone is not None and zone is not None and zone != vm.zone):
                 continue
             if name not in crowded:
                 return name

@@ -97,6 +97,7 @@ class Rollout:
     ended_at: datetime | None = None
     reason: str = ""  # why it is paused, or how it ended
     forgiven: int = 0  # failures that do not count any more: somebody has resumed it since
+    resumed_at: datetime | None = None  # a wave that was not healthy is given its time anew from then on
     waived_wave: int = -1  # the wave that may begin whatever the health of the one before
     version: int = 0
 
@@ -126,6 +127,7 @@ class Turn:
     domains: tuple[str, ...] = ()  # and the update domains that they are in: `web#0`
     announced_at: datetime | None = None
     ended_at: datetime | None = None
+    rests_from: datetime | None = None  # its end, moved with every clock step: recovery counts from it
     reason: str = ""
     version: int = 0
 

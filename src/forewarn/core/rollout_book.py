@@ -19,6 +19,7 @@ class RolloutBook:
         self.counts: Counter[TurnState] = Counter()
         self.open: dict[str, None] = {}
         self.postponed: dict[str, None] = {}
+        self.had_postponed = False  # then hosts may have to wait for a place, as long as it lasts
         self.failed: dict[str, None] = {}
         self.last_end: datetime | None = None  # of work that somebody felt
         self._coming: dict[int, dict[str, None]] = {}  # by wave, the hosts that are not done
@@ -34,13 +35,25 @@ class RolloutBook:
         self.counts[turn.state] += 1
         _keep(self.open, turn.host, is_in=turn.state is TurnState.OPEN)
         _keep(self.postponed, turn.host, is_in=turn.state is TurnState.POSTPONED)
+        self.had_postponed = self.had_postponed or turn.state is TurnState.POSTPONED
         _keep(self.failed, turn.host, is_in=turn.state is TurnState.FAILED)
         coming = self._coming.setdefault(turn.wave, {})
         _keep(coming, turn.host, is_in=turn.state in _IN_A_WAVE)
         if not coming:
             del self._coming[turn.wave]
-        if turn.ended_at is not None and turn.touched:
-            self._note_end(turn, turn.ended_at)
+        was_moved = before is not None and before.rests_from not in {None, turn.rests_from}
+        if was_moved:
+            self._note_all_ends()
+        elif turn.rests_from is not None and turn.touched:
+            self._note_end(turn, turn.rests_from)
+
+    def _note_all_ends(self) -> None:
+        """The wall clock was stepped, and all ends with it."""
+        self.last_end = None
+        self._ends.clear()
+        for turn in self.turns.values():
+            if turn.rests_from is not None and turn.touched:
+                self._note_end(turn, turn.rests_from)
 
     def _note_end(self, turn: Turn, at: datetime) -> None:
         self.last_end = at if self.last_end is None else max(self.last_end, at)
@@ -54,6 +67,10 @@ class RolloutBook:
     def wave(self) -> int | None:
         """The wave that is at work or comes next; None: every host has had its turn, or has put it off."""
         return min(self._coming, default=None)
+
+    def failures(self) -> list[str]:
+        """The hosts whose work failed, in the order in which it did."""
+        return sorted(self.failed, key=lambda host: self.turns[host].version)
 
     def operations(self) -> Iterator[str]:
         """The operations of the turns that are announced or at work."""

@@ -15,6 +15,7 @@ from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time, holds
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.phase import Phase
+from forewarn.core.placement import Vacancies
 from forewarn.core.requests.hosts import Maintenance, maintain
 from forewarn.core.rollout import Rollout, RolloutState, Turn, TurnState
 from forewarn.core.rollout_book import RolloutBook
@@ -26,6 +27,8 @@ from forewarn.core.world import World
 
 HEALTH_EVERY = timedelta(seconds=5)  # how often an unhealthy wave is looked at again
 _MOST_NAMED = 3
+_MOMENT = timedelta(seconds=1)
+_WHILE_HELD = timedelta(minutes=1)  # how often work is looked at whose time has come and whose window is open
 
 # What the check of a set has said since an instant: None if all is well or there is none, else why not.
 Verdict = Callable[[str, datetime], str | None]
@@ -54,11 +57,13 @@ class Outlook:
     skip: list[tuple[Turn, str]] = field(default_factory=list)
     withdraw: list[tuple[Turn, str]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
+    looks: list[datetime] = field(default_factory=list)  # when else to look again
+    waits_for_vms: bool = False  # it may go on as soon as a VM comes up
 
     @property
     def look_again(self) -> datetime | None:
         """When time alone may change what a look finds."""
-        return min((wait.until for wait in self.waits if wait.until is not None), default=None)
+        return min((*self.looks, *(wait.until for wait in self.waits if wait.until is not None)), default=None)
 
 
 def look(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_checks) -> Outlook:
@@ -67,16 +72,17 @@ def look(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_ch
     if rollout.state is not RolloutState.RUNNING:
         return found
     book = world.book_of(rollout.id)
-    new_failures = list(book.failed)[rollout.forgiven :]
+    new_failures = book.failures()[rollout.forgiven :]
     if len(new_failures) > rollout.work.max_failures:
         found.pause_because = _too_many_failed(rollout, book, new_failures)
         return found
     wave = book.wave
+    _look_at_open(world, rollout, now, found)
     if wave is None:
         found.is_over = not book.postponed
         return found
     _look_at_gate(world, rollout, wave, now, verdict, found)
-    if not found.waits and not found.pause_because:
+    if not found.waits and not found.pause_because and not found.withdraw:
         _look_at_turns(world, rollout, wave, now, found)
     return found
 
@@ -105,7 +111,7 @@ def _look_at_gate(
     ill = dict(_unhealthy(world, touched, book.last_end, verdict))
     if not ill:
         return
-    limit = soaked + work.health_wait
+    limit = max(soaked, rollout.resumed_at or soaked) + work.health_wait
     why = _named_reasons(ill)
     if now < limit:
         words = f"the last wave to be healthy, until {clock_time(limit, now)}: {why}"
@@ -146,10 +152,6 @@ def _named_reasons(ill: dict[str, str]) -> str:
 
 def _look_at_turns(world: World, rollout: Rollout, wave: int, now: datetime, found: Outlook) -> None:
     book = world.book_of(rollout.id)
-    needed = rollout.work.expected
-    _look_at_open(world, rollout, now, needed, found)
-    if found.withdraw:
-        return
     free = rollout.work.width - len(book.open)
     for turn in book.coming(wave):
         if turn.state is not TurnState.WAITING:
@@ -159,7 +161,11 @@ def _look_at_turns(world: World, rollout: Rollout, wave: int, now: datetime, fou
             continue
         if free <= 0:
             return
-        wait = _not_yet(world, rollout, turn, now, needed)
+        if (others := _waits_for_others(world, rollout, turn, now)) is not None:
+            found.waits.append(others)  # that is not the trouble of those behind it
+            found.waits_for_vms = True
+            continue
+        wait = _not_yet(world, rollout, turn, now, found)
         if isinstance(wait, Wait):
             found.waits.append(wait)
             return
@@ -169,16 +175,22 @@ def _look_at_turns(world: World, rollout: Rollout, wave: int, now: datetime, fou
             return
 
 
-def _look_at_open(world: World, rollout: Rollout, now: datetime, needed: timedelta, found: Outlook) -> None:
+def _look_at_open(world: World, rollout: Rollout, now: datetime, found: Outlook) -> None:
     """What is announced and can not start any more before the window closes is announced anew."""
-    window = rollout.work.window_at(now)
-    for host in world.book_of(rollout.id).open:
-        turn = world.book_of(rollout.id).turns[host]
+    book, window = world.book_of(rollout.id), rollout.work.window_at(now)
+    if window is None:
+        return
+    for host in (*book.open, *book.postponed):
+        turn = book.turns[host]
         operation = world.operations.get(turn.operation or "")
-        if operation is None or operation.phase is not Phase.SCHEDULED:
+        if operation is None or operation.phase is not Phase.SCHEDULED or not operation.targets:
             continue
-        has_lapsed = all(event.lapses_at < now for event in world.events_of(operation.id))
-        if window is not None and has_lapsed and not window.is_open(now, needed):
+        lapses = max((event.lapses_at for event in world.events_of(operation.id)), default=now)
+        if now < lapses:
+            found.looks.append(lapses + _MOMENT)
+        elif window.is_open(now, rollout.work.expected):
+            found.looks.append(now + _WHILE_HELD)
+        else:
             found.withdraw.append((turn, "the window closed before it could start"))
 
 
@@ -189,29 +201,54 @@ def _cannot_come(world: World, turn: Turn) -> str:
     return f"{turn.host} has failed" if host.condition is Condition.FAILED else ""
 
 
-def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, needed: timedelta) -> Wait | datetime:
-    """When the host's work may start, if it is to be announced now; else what its announcement waits for."""
+def _waits_for_others(world: World, rollout: Rollout, turn: Turn, now: datetime) -> Wait | None:
+    """What keeps a host from being announced that is none of its own rollout's doing."""
     for operation in world.operations_on_host(turn.host):
         if operation.rollout is not None:
-            return Wait(f"{turn.host}, which another rollout is at work on ({operation.rollout[:8]})")
+            lapses = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
+            until = f" until {clock_time(max(lapses), now)}" if lapses else ""
+            return Wait(f"{turn.host}, which another rollout is at work on{until} ({operation.rollout[:8]})")
+    if rollout.work.is_forced(now):
+        return None
+    for short in would_leave(world, [vm.name for vm in world.vms_on(turn.host)]):
+        if not any(each.rollout == rollout.id for each in world.operations_in_set(short.set_name)):
+            return Wait(_in_words(short, turn.host), rollout.work.force_by)
+    return None
+
+
+def _in_words(short: Shortfall, host: str) -> str:
+    return f"{short.set_name} to have {short.needed} available (its minimum is {short.minimum}) for {host}"
+
+
+def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: Outlook) -> Wait | datetime:
+    """When the host's work may start, if it is to be announced now; else what its announcement waits for."""
     if not any(vm.is_on_host for vm in world.vms_on(turn.host)):
         return now
     work = rollout.work
     if not work.is_forced(now) and (short := _short(world, rollout, turn.host)) is not None:
-        words = (
-            f"{short.set_name} to have {short.needed} available (its minimum is {short.minimum}) for {turn.host}"
-        )
-        return Wait(words, now + HEALTH_EVERY)
+        return Wait(_in_words(short, turn.host), work.force_by)
+    if work.by_live_migration and (vm := _nowhere_to_go(world, rollout, turn.host, found)) is not None:
+        return Wait(f"a host that may take {vm} from {turn.host}")
     earliest, why = _recovered(world, rollout, turn.host, now)
-    start = first_start(work, earliest, needed)
+    start = first_start(work, earliest, work.expected)
     if start is None:
-        return Wait(f"a window that is open for {needed.total_seconds():.0f} s")
+        return Wait(f"a window that is open for {work.expected.total_seconds():.0f} s")
     if start > earliest:
         why = f"the window, which opens {start:%a} {clock_time(start, now)}"
     announce_at = start - work.notice
     if announce_at > now:
         return Wait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
     return start
+
+
+def _nowhere_to_go(world: World, rollout: Rollout, host: str, found: Outlook) -> str | None:
+    """A VM that no host may take, for the time being: this rollout is at work on those that might."""
+    announced = {turn.host for turn, _ in found.announce}
+    if not announced and not world.book_of(rollout.id).open:
+        return None  # nobody will be done: it is refused, and counts as a failure
+    vacancies = Vacancies(world)
+    vms = [vm for vm in world.vms_on(host) if vm.is_on_host]
+    return next((vm.name for vm in vms if vacancies.choose(vm, elsewhere=True, but=announced) is None), None)
 
 
 def _short(world: World, rollout: Rollout, host: str) -> Shortfall | None:
@@ -286,7 +323,7 @@ def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules
         draft.put(replace(turn, state=TurnState.FAILED, ended_at=draft.now, reason=why))
         draft.note("fail", subject=turn.host, detail=f"{rollout.title}: {why}")
         return
-    draft.put(replace(draft.operation(operation), rollout=rollout.id))
+    draft.put(replace(draft.operation(operation), rollout=rollout.id, asked_by=rollout.asked_by))
     draft.put(replace(turn, state=TurnState.OPEN, operation=operation, announced_at=draft.now))
 
 

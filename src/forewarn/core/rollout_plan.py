@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from heapq import heapreplace
 from itertools import count
 
-from forewarn.core.fleet import Host
+from forewarn.core.fleet import Host, domains_of
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.rollout import Work
@@ -129,16 +129,12 @@ def _spare(world: World, vms: Iterable[str]) -> dict[str, tuple[int, int]]:
 
 def domains_on(world: World, host: str) -> dict[str, set[int]]:
     """By set, the update domains that work on a host takes down."""
-    domains: dict[str, set[int]] = {}
-    for vm in world.vms_on(host):
-        if vm.is_on_host and vm.set_name is not None:
-            domains.setdefault(vm.set_name, set()).add(vm.update_domain)
-    return domains
+    return domains_of(vm for vm in world.vms_on(host) if vm.is_on_host)
 
 
 def _order(stop: Stop) -> tuple[object, ...]:
     domain = min((number for there in stop.domains.values() for number in there), default=0)
-    return stop.host.zone or "", domain, natural(stop.host.name)
+    return stop.host.zone or "", bool(stop.vms), domain, natural(stop.host.name)  # empty ones first: they take VMs
 
 
 def natural(name: str) -> tuple[object, ...]:
@@ -241,12 +237,14 @@ class _Walk:
 
     def _enough_from(self, stop: Stop) -> datetime:
         """When so few VMs of its sets are down that their minimums leave those of this host."""
-        at = self._announced
+        at, forced = self._announced, self._work.force_by
         for name, (here, spare) in stop.spare.items():
+            if here > spare and forced is not None:
+                return max(at, forced)
             down = sorted(entry for entry in self._down.get(name, ()) if entry[0] > at)
             while down and sum(count for _, count in down) + here > spare:
                 at = max(at, down.pop(0)[0])
-        return at if self._work.force_by is None else min(at, max(self._announced, self._work.force_by))
+        return at if forced is None else min(at, max(self._announced, forced))
 
     def _recovered(self, domains: Domains) -> datetime:
         ends = [

@@ -44,6 +44,7 @@ def _end_turn(draft: Draft, operation: Operation, rollout: str) -> None:
             touched=touched,
             domains=tuple(domains),
             ended_at=draft.now,
+            rests_from=draft.now,
             reason=operation.reason,
         )
     )

@@ -163,7 +163,7 @@ def _still_there(table: sa.Table) -> sa.Select[Any]:
 
 def _has_work() -> sa.ColumnElement[bool]:
     """Whether a rollout is open, or something that it began is still under way."""
-    at_work = sa.select(turns.c.rollout).where(turns.c.state == TurnState.OPEN)
+    at_work = sa.select(turns.c.rollout).where(turns.c.state.in_((TurnState.OPEN, TurnState.POSTPONED)))
     return sa.or_(rollouts.c.state.in_(_OPEN_ROLLOUTS), rollouts.c.id.in_(at_work))
 
 

@@ -187,6 +187,7 @@ rollouts = Table(
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
     Column("forgiven", Integer, nullable=False),
+    _micros("resumed_at", nullable=True),
     Column("waived_wave", Integer, nullable=False),
     _version(),
 )
@@ -205,6 +206,7 @@ turns = Table(
     Column("domains", Text, nullable=False),
     _micros("announced_at", nullable=True),
     _micros("ended_at", nullable=True),
+    _micros("rests_from", nullable=True),
     Column("reason", Text, nullable=False),
     _version(),
 )

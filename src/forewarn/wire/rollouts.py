@@ -76,7 +76,7 @@ class RolloutBody(msgspec.Struct, forbid_unknown_fields=True):
     ] = 0
     window: Annotated[WindowBody | None, msgspec.Meta(description="without it, at any hour")] = None
     force_by: Annotated[
-        Instant | None, msgspec.Meta(description="from then on the window does not hold it any more")
+        Instant | None, msgspec.Meta(description="from then on neither the window nor owners' limits hold it")
     ] = None
 
 

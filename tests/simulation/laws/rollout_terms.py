@@ -7,7 +7,7 @@ update domain of a set starts only when the one before has recovered; and only w
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -90,7 +90,7 @@ class Law(Checker):
                     f"which was to recover for {work.recovery}",
                 )
         is_forced = work.force_by is not None and at >= work.force_by
-        is_open = work.window is None or work.window.is_open(at, timedelta(0))
+        is_open = work.window is None or work.window.is_open(at, work.expected)
         self.require(is_forced or is_open, f"{operation.title} started at {at}, out of the rollout's window")
 
     def at_end(self) -> None:

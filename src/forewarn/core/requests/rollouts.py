@@ -181,7 +181,16 @@ def resume(draft: Draft, rollout: str, *, anyway: bool) -> Refusal | None:
         return Refusal(Code.ILLEGAL_STEP, f"The {found.title} is {found.state}; only a paused one can be resumed.")
     book = draft.world.book_of(rollout)
     waived = book.wave if anyway and book.wave is not None else found.waived_wave
-    draft.put(replace(found, state=RolloutState.RUNNING, reason="", forgiven=len(book.failed), waived_wave=waived))
+    draft.put(
+        replace(
+            found,
+            state=RolloutState.RUNNING,
+            reason="",
+            forgiven=len(book.failed),
+            resumed_at=draft.now,
+            waived_wave=waived,
+        )
+    )
     draft.note("resume rollout", subject=rollout, detail="anyway" if anyway else "")
     return None
 

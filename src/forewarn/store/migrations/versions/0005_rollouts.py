@@ -21,6 +21,7 @@ def upgrade() -> None:
         sa.Column("ended_at", sa.BigInteger),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("forgiven", sa.Integer, nullable=False),
+        sa.Column("resumed_at", sa.BigInteger),
         sa.Column("waived_wave", sa.Integer, nullable=False),
         sa.Column("version", sa.BigInteger, nullable=False),
     )
@@ -39,6 +40,7 @@ def upgrade() -> None:
         sa.Column("domains", sa.Text, nullable=False),
         sa.Column("announced_at", sa.BigInteger),
         sa.Column("ended_at", sa.BigInteger),
+        sa.Column("rests_from", sa.BigInteger),
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("version", sa.BigInteger, nullable=False),
     )
