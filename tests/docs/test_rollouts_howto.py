@@ -8,6 +8,7 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
+from forewarn.core.rollout import RolloutState, TurnState
 from tests.docs.console import Ids, run, same, steps_of
 from tests.running import running
 
@@ -31,3 +32,9 @@ def test_the_commands_of_the_page_print_what_it_says():
             )
 
     assert "Completed" in steps[-1].printed
+
+
+def test_the_page_names_every_message_of_the_stream():
+    names = [f"rollout.{each.lower()}" for each in RolloutState] + [f"turn.{each.lower()}" for each in TurnState]
+
+    assert [name for name in names if f"`{name}`" not in PAGE] == []
