@@ -106,6 +106,11 @@ class Service:
         found = self.plane.world.sets.get(set_name)
         return None if found is None else found.health_check
 
+    def _look_at_rollouts(self) -> None:
+        """Have the plane look at once; a virtual clock has waited for the answers already."""
+        if not self.settings.is_virtual:
+            self.runner.submit(self.plane.look_at_rollouts)
+
     def _assemble(self) -> None:
         settings = self.settings
         with self.store.transaction() as transaction:
@@ -124,7 +129,7 @@ class Service:
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
         health = HealthChecks(
-            self._health_check_of, self.clock.now, settings.health_command, waits=settings.is_virtual
+            self._health_check_of, self.clock.now, settings.health_command, all_answered=self._look_at_rollouts
         )
         site = Site(settings.location, settings.subscription, settings.tenant)
         outbox = Outbox(site)
@@ -135,8 +140,9 @@ class Service:
             board=self.board,
             clock=self.clock,
             rules=rules,
-            verdict=health.verdict,
+            verdict=health.heard if settings.is_virtual else health.verdict,
             heard=health.heard,
+            ask_first=health.ask_together if settings.is_virtual else None,
             keep_history=settings.keep_history,
             outbox=outbox,
         )

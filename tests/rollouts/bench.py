@@ -54,14 +54,14 @@ class RolloutBench(Bench):
         return RolloutWish(kind, Selection(**picks), **more)
 
     def preview(self, kind: Kind = Kind.FREEZE, **more: Any) -> Plan:
-        plan = self.plane.preview_rollout(self.wish(kind, **more))
+        plan = self.plane.preview_rollout(self.wish(kind, **more))()
         assert isinstance(plan, Plan), plan
         return plan
 
     def refused(self, kind: Kind = Kind.FREEZE, **more: Any) -> Refusal:
         """Both a preview and a start refuse, in the same words, and nothing is changed."""
         number = self.plane.world.number
-        said = self.plane.preview_rollout(self.wish(kind, **more))
+        said = self.plane.preview_rollout(self.wish(kind, **more))()
         assert isinstance(said, Refusal), said
         assert self.plane.start_rollout(self.wish(kind, **more), "operator") == said
         assert self.plane.world.number == number

@@ -5,30 +5,36 @@ from __future__ import annotations
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
 from forewarn.control.health import HealthChecks
 from forewarn.control.health_probes import Patience
+from forewarn.core.health import NotYet
 from tests.control.bench import NOON
 from tests.rollouts.shop import SHORT, Shop
 from tests.running import free_port, wait_until
 
 
-def checks(
-    check: str | None, *, now: Callable[[], datetime] = lambda: NOON, waits: bool = True, **commands: str
-) -> HealthChecks:
+def checks(check: str | None, *, now: Callable[[], datetime] = lambda: NOON, **commands: str) -> HealthChecks:
     """The checks of a fleet in which every set has the same one; commands are lines of a shell."""
     return HealthChecks(
         lambda _: check,
         now,
         {name: ("/bin/sh", "-c", line) for name, line in commands.items()},
-        waits=waits,
         patience=SHORT,
     )
+
+
+def said_by(found: HealthChecks, since: datetime = NOON) -> str | None:
+    """What the check of a set says when it is asked, and waited for."""
+    found.ask_together({"web": since})
+    return found.heard("web", since)
 
 
 # Addresses.
@@ -48,14 +54,14 @@ def checks(
 def test_an_address_is_well_if_it_answers_2xx(shop: Shop, status: int, said: str | None):
     shop.status = status
 
-    assert checks(f"{shop.url}/ready?deep=1").verdict("web", NOON) == said
+    assert said_by(checks(f"{shop.url}/ready?deep=1")) == said
     assert shop.asked == ["/ready?deep=1"]
 
 
 def test_an_address_at_which_nobody_listens_is_not_well():
     port = free_port()
 
-    said = checks(f"http://127.0.0.1:{port}/").verdict("web", NOON)
+    said = said_by(checks(f"http://127.0.0.1:{port}/"))
 
     assert said == "the health check of web did not answer (Connection refused)"
 
@@ -63,7 +69,7 @@ def test_an_address_at_which_nobody_listens_is_not_well():
 def test_an_address_that_does_not_answer_in_time_is_not_well(shop: Shop):
     shop.may_answer.clear()
 
-    assert checks(shop.url).verdict("web", NOON) == "the health check of web did not answer within 0.3 s"
+    assert said_by(checks(shop.url)) == "the health check of web did not answer within 0.3 s"
 
 
 def test_an_address_that_sends_a_byte_now_and_then_is_not_waited_for_longer():
@@ -81,7 +87,7 @@ def test_an_address_that_sends_a_byte_now_and_then_is_not_waited_for_longer():
                         return
 
         threading.Thread(target=drip, daemon=True).start()
-        said = checks(f"http://127.0.0.1:{server.getsockname()[1]}/").verdict("web", NOON)
+        said = said_by(checks(f"http://127.0.0.1:{server.getsockname()[1]}/"))
         is_over.set()
 
     assert said == "the health check of web did not answer within 0.3 s"
@@ -97,7 +103,7 @@ def test_an_address_that_speaks_no_http_is_not_well():
                 connection.sendall(b"220 mail.example ESMTP\r\n")
 
         threading.Thread(target=greet, daemon=True).start()
-        said = checks(f"http://127.0.0.1:{server.getsockname()[1]}/").verdict("web", NOON)
+        said = said_by(checks(f"http://127.0.0.1:{server.getsockname()[1]}/"))
 
     assert said is not None
     assert said.startswith("the health check of web did not answer (")
@@ -124,13 +130,13 @@ def test_an_address_that_speaks_no_http_is_not_well():
     ],
 )
 def test_a_command_is_well_if_it_ends_with_0(line: str, said: str | None):
-    assert checks("mine", mine=line).verdict("web", NOON) == said
+    assert said_by(checks("mine", mine=line)) == said
 
 
 def test_a_command_that_does_not_end_is_ended_with_all_that_it_has_started(tmp_path: Path):
     pids = tmp_path / "pids"
 
-    said = checks("mine", mine=f"sleep 60 & echo $! $$ > {pids}; wait").verdict("web", NOON)
+    said = said_by(checks("mine", mine=f"sleep 60 & echo $! $$ > {pids}; wait"))
 
     assert said == "the health check of web did not end within 0.5 s"
     for pid in map(int, pids.read_text().split()):
@@ -140,7 +146,7 @@ def test_a_command_that_does_not_end_is_ended_with_all_that_it_has_started(tmp_p
 def test_what_a_command_leaves_behind_is_ended_too(tmp_path: Path):
     pid_file = tmp_path / "pid"
 
-    assert checks("mine", mine=f"sleep 60 & echo $! > {pid_file}").verdict("web", NOON) is None
+    assert said_by(checks("mine", mine=f"sleep 60 & echo $! > {pid_file}")) is None
 
     pid = int(pid_file.read_text())
     wait_until(lambda: _is_gone(pid), "what was left behind to be gone")
@@ -154,25 +160,25 @@ def _is_gone(pid: int) -> bool:
 
 
 def test_a_command_that_nobody_has_named_is_not_well_and_the_setting_is_told():
-    assert checks("theirs", mine="exit 0").verdict("web", NOON) == (
+    assert said_by(checks("theirs", mine="exit 0")) == (
         "the health check of web is 'theirs', which this service has no command for (--health-command theirs=...)"
     )
 
 
 def test_a_command_that_is_not_there_is_not_well():
-    found = HealthChecks(lambda _: "mine", lambda: NOON, {"mine": ("/no/such/file",)}, waits=True, patience=SHORT)
+    found = HealthChecks(lambda _: "mine", lambda: NOON, {"mine": ("/no/such/file",)}, patience=SHORT)
 
-    assert found.verdict("web", NOON) == (
+    assert said_by(found) == (
         "the health check of web could not be started: /no/such/file: No such file or directory"
     )
 
 
 def test_a_command_reads_nothing_from_whoever_started_the_service():
-    assert checks("mine", mine="read word && exit 9; exit 0").verdict("web", NOON) is None
+    assert said_by(checks("mine", mine="read word && exit 9; exit 0")) is None
 
 
 def test_a_set_without_a_check_is_well_by_the_drivers_word_alone():
-    assert checks(None).verdict("web", NOON) is None
+    assert said_by(checks(None)) is None
 
 
 # When it is asked.
@@ -220,20 +226,20 @@ def test_one_check_that_hangs_does_not_keep_another_from_being_asked(shop: Shop)
 def test_an_answer_from_before_the_end_of_the_wave_does_not_count(shop: Shop):
     clock = [NOON]
     found = checks(shop.url, now=lambda: clock[0])
-    assert found.verdict("web", NOON) is None
+    assert said_by(found) is None
     end_of_wave = NOON + timedelta(minutes=20)
 
     assert found.heard("web", end_of_wave) == "the health check of web has not answered yet"
     clock[0] = end_of_wave
     shop.status = 503
 
-    assert found.verdict("web", end_of_wave) == "the health check of web answered 503"
+    assert said_by(found, end_of_wave) == "the health check of web answered 503"
     assert len(shop.asked) == 2
 
 
 def test_an_answer_that_was_begun_before_the_end_of_the_wave_does_not_count_when_it_comes_later(shop: Shop):
     clock = [NOON]
-    found = checks(shop.url, now=lambda: clock[0], waits=False)
+    found = checks(shop.url, now=lambda: clock[0])
     shop.may_answer.clear()
     found.verdict("web", NOON)
     wait_until(lambda: bool(shop.asked), "the check to be asked")
@@ -247,14 +253,14 @@ def test_an_answer_that_was_begun_before_the_end_of_the_wave_does_not_count_when
 def test_a_good_answer_is_enough_and_a_bad_one_is_asked_for_again(shop: Shop):
     shop.status = 503
     found = checks(shop.url)
-    assert found.verdict("web", NOON) == "the health check of web answered 503"
+    assert said_by(found) == "the health check of web answered 503"
 
     shop.status = 200
-    wait_until(lambda: found.verdict("web", NOON) is None, "a good answer")
+    wait_until(lambda: said_by(found) is None, "a good answer")
     asked = len(shop.asked)
     shop.status = 503
 
-    assert found.verdict("web", NOON) is None
+    assert said_by(found) is None
     assert len(shop.asked) == asked
 
 
@@ -273,15 +279,13 @@ def test_a_check_that_took_its_time_is_not_asked_again_for_as_long_as_it_took(tm
         return seconds[0]
 
     line = f"echo again >> {asked}; exit 1"
-    found = HealthChecks(
-        lambda _: "mine", lambda: NOON, {"mine": ("/bin/sh", "-c", line)}, waits=True, monotonic=monotonic
-    )
-    found.verdict("web", NOON)  # from 10 to 20: another at 30
+    found = HealthChecks(lambda _: "mine", lambda: NOON, {"mine": ("/bin/sh", "-c", line)}, monotonic=monotonic)
+    said_by(found)  # from 10 to 20: another at 30
 
     seconds[0] = 15
-    found.verdict("web", NOON)  # at 25
+    said_by(found)  # at 25
     assert asked.read_text().split() == ["again"]
-    found.verdict("web", NOON)  # at 35
+    said_by(found)  # at 35
 
     assert asked.read_text().split() == ["again"] * 2
 
@@ -293,7 +297,7 @@ def test_no_more_checks_are_asked_at_once_than_a_machine_can_bear(shop: Shop):
 
     for number in range(300):
         found.verdict(f"set-{number}", NOON)
-    threads = [each for each in threading.enumerate() if each.name.startswith("health-set-")]
+    threads = [each for each in threading.enumerate() if each.name == "health check"]
 
     assert 0 < len(threads) <= 64
     assert before < threading.active_count()
@@ -301,8 +305,102 @@ def test_no_more_checks_are_asked_at_once_than_a_machine_can_bear(shop: Shop):
     wait_until(lambda: not any(each.is_alive() for each in threads), "them to be answered")
 
 
+def test_those_for_whom_there_is_no_thread_are_asked_as_soon_as_there_is_one(shop: Shop):
+    shop.may_answer.clear()
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=Patience(address_seconds=20))
+    names = [f"set-{number}" for number in range(150)]
+    for name in names:
+        found.verdict(name, NOON)
+
+    shop.may_answer.set()
+
+    wait_until(lambda: all(found.heard(name, NOON) is None for name in names), "all of them to have answered")
+    assert len(shop.asked) == 150
+
+
+def test_checks_that_are_waited_for_are_asked_all_at_once(shop: Shop):
+    shop.may_answer.clear()
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=Patience(address_seconds=20))
+    wanted = {f"set-{number}": NOON for number in range(20)}
+    waiting = threading.Thread(target=found.ask_together, args=(wanted,))
+    waiting.start()
+
+    wait_until(lambda: len(shop.asked) == 20, "all of them to be asked")
+    shop.may_answer.set()
+    waiting.join(20)
+
+    assert not waiting.is_alive()
+    assert [found.heard(name, NOON) for name in wanted] == [None] * 20
+
+
+def test_checks_that_hang_are_waited_for_together_and_not_one_after_the_other(shop: Shop):
+    shop.may_answer.clear()
+    found = checks(shop.url)
+    wanted = {f"set-{number}": NOON for number in range(40)}
+
+    began = time.monotonic()
+    found.ask_together(wanted)
+    took = time.monotonic() - began
+
+    assert took < 40 * SHORT.address_seconds
+    assert {found.heard(name, NOON) for name in wanted} == {
+        f"the health check of {name} did not answer within 0.3 s" for name in wanted
+    }
+
+
+def test_when_the_last_one_is_well_it_is_told_so_that_nobody_has_to_look_again_and_again(shop: Shop):
+    told = threading.Event()
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, all_answered=told.set)
+    shop.may_answer.clear()
+    for name in ("one", "two"):
+        found.verdict(name, NOON)
+    wait_until(lambda: len(shop.asked) == 2, "them to be asked")
+    was_told_too_early = told.is_set()
+    shop.may_answer.set()
+
+    assert told.wait(20)
+    assert not was_told_too_early
+    assert [found.heard(name, NOON) for name in ("one", "two")] == [None, None]
+
+
+def test_one_that_is_not_well_is_not_told_so_that_it_is_not_asked_without_a_pause(shop: Shop):
+    told = threading.Event()
+    shop.status = 503
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, all_answered=told.set)
+
+    assert said_by(found) == "the health check of web answered 503"
+    assert not told.is_set()
+
+
+def test_a_check_for_which_no_thread_can_be_started_is_asked_at_the_next_look(shop: Shop):
+    found = checks(shop.url)
+    with patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+        said = found.verdict("web", NOON)
+
+    assert said == "the health check of web has not answered yet"
+    assert said_by(found) is None
+
+
+def test_only_what_may_still_be_answered_is_not_yet_known(shop: Shop):
+    clock = [NOON]
+    shop.may_answer.clear()
+    found = HealthChecks(lambda _: shop.url, lambda: clock[0], patience=Patience(address_seconds=20))
+    names = [f"set-{number}" for number in range(65)]
+    before = found.heard("set-0", NOON)
+    for name in names:
+        found.verdict(name, NOON)
+    wait_until(lambda: len(shop.asked) == 64, "as many to be asked as may be at once")
+    asked = found.heard("set-0", NOON)
+    clock[0] += timedelta(minutes=1)
+    hanging, in_line = found.heard("set-0", NOON), found.heard("set-64", NOON)
+    shop.may_answer.set()
+
+    assert [isinstance(each, NotYet) for each in (before, asked, hanging, in_line)] == [False, True, False, True]
+    assert in_line == "the health check of set-64 has not answered yet"
+
+
 def test_an_environment_of_its_own_is_not_kept(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("SHOP", "open")
 
-    assert checks("mine", mine='test "$SHOP" = open').verdict("web", NOON) is None
+    assert said_by(checks("mine", mine='test "$SHOP" = open')) is None
     assert "FOREWARN_SET" not in os.environ

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
+import threading
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -211,6 +216,60 @@ def test_while_real_time_passes_the_answer_is_seen_at_the_next_look(shop: Shop):
     bench.advance(seconds=5)
 
     assert bench.run(rollout).state is RolloutState.COMPLETED
+
+
+def test_the_last_answer_opens_the_gate_though_no_time_passes(shop: Shop):
+    shop.may_answer.clear()
+    bench = RolloutBench(checked(shop.url))
+    is_told = threading.Event()
+    bench.verdict = HealthChecks(lambda _: shop.url, bench.clock.now, all_answered=is_told.set).verdict
+    rollout = bench.roll(recovery=timedelta(0))
+    bench.advance(minutes=15, seconds=14)
+    before = bench.states(rollout)
+
+    shop.may_answer.set()
+    assert is_told.wait(20)
+    bench.plane.look_at_rollouts()
+    bench.plane.tick()
+
+    assert before == {"host-0-0": "Done", "host-1-0": "Waiting"}
+    assert bench.states(rollout) == {"host-0-0": "Done", "host-1-0": "Open"}
+
+
+def test_while_a_check_is_waited_for_the_store_is_free(shop: Shop, tmp_path: Path):
+    shop.may_answer.clear()
+    file = tmp_path / "store.db"
+    with running(checked(shop.url), store=f"sqlite:///{file}") as service:
+        rollout = service.post("/v1/rollouts", {"kind": "Reboot"})["id"]
+        waiting = threading.Thread(target=service.advance, kwargs={"minutes": 17})
+        waiting.start()
+        wait_until(lambda: bool(shop.asked), "the check to be asked")
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # raises where somebody else is writing
+            other.execute("ROLLBACK")
+        is_waiting = waiting.is_alive()
+        shop.may_answer.set()
+        waiting.join(20)
+
+        assert is_waiting
+        assert service.get(f"/v1/rollouts/{rollout}")["waiting_for"][0].startswith("update domain 0 of set0")
+
+
+def test_all_checks_of_a_wave_are_asked_at_once_by_a_virtual_clock(shop: Shop):
+    shop.may_answer.clear()
+    fleet = grid(sets=12, domains=2)
+    for each in fleet["availability_sets"]:
+        each["health_check"] = shop.url
+    with running(fleet) as service:
+        service.post("/v1/rollouts", {"kind": "Reboot"})
+        waiting = threading.Thread(target=service.advance, kwargs={"minutes": 17})
+        waiting.start()
+        wait_until(lambda: len(shop.asked) == 12, "all of them to be asked")
+        shop.may_answer.set()
+        waiting.join(20)
+
+        assert not waiting.is_alive()
+        assert len(shop.asked) == 12
 
 
 # In the fleet file.

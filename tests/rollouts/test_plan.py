@@ -50,10 +50,51 @@ def test_a_window_stays_open_past_midnight():
     assert not NIGHTS.is_open(at("2026-03-08 00:30"), minutes(31))
 
 
+@pytest.mark.parametrize(
+    ("closing", "hours"),
+    [("2026-03-29 04:00", 7), ("2026-04-05 04:00", 8), ("2026-10-25 05:00", 9)],
+    ids=["to summer time", "a usual night", "to winter time"],
+)
+def test_a_window_closes_by_the_clocks_of_its_own_time_zone_though_they_are_changed_meanwhile(
+    closing: str, hours: int
+):
+    night = Window(time(22), 8 * HOUR, ("Sat",), BERLIN)
+
+    assert at(closing).astimezone(BERLIN).time() == time(6)
+    assert night.is_open(at(closing) - hours * HOUR, hours * HOUR)
+    assert not night.is_open(at(closing) - hours * HOUR, hours * HOUR + minutes(1))
+    assert not night.is_open(at(closing), minutes(30))
+
+
+@pytest.mark.parametrize(
+    ("opens", "length", "first", "last"),
+    [
+        ((1, 30), minutes(60), "00:30", "01:00"),  # would close at 02:30, which there is not
+        ((2, 30), minutes(15), None, None),  # is never there
+        ((2, 30), minutes(60), "01:00", "01:30"),  # opens when clocks are past 02:30
+    ],
+)
+def test_hours_that_clocks_are_put_forward_past_are_never_open(
+    opens: tuple[int, int], length: timedelta, first: str | None, last: str | None
+):
+    window = Window(time(*opens), length, timezone=BERLIN)
+    found = window.fit(at("2026-03-29 00:00"), minutes(1))
+
+    if first is None or last is None:
+        assert found == at("2026-03-30 00:30")
+    else:
+        begin, end = at(f"2026-03-29 {first}"), at(f"2026-03-29 {last}")
+        assert found == begin
+        assert window.is_open(begin, end - begin)
+        assert not window.is_open(begin, end - begin + minutes(1))
+
+
 def test_a_window_that_opens_every_day_for_a_whole_day_never_closes():
     always = Window(time(6), 24 * HOUR)
+    though_clocks_are_changed = Window(time(2, 30), 24 * HOUR, timezone=BERLIN)
 
     assert always.fit(NOON, timedelta(days=100)) == NOON
+    assert though_clocks_are_changed.fit(NOON, timedelta(days=300)) == NOON
 
 
 def test_nothing_is_touched_on_a_blackout_date_not_even_after_midnight():

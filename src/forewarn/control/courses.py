@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -23,16 +24,25 @@ log = structlog.get_logger()
 _AFTER_A_BUG = timedelta(minutes=1)
 
 Commit = Callable[[Callable[[Draft], None]], object]
+AskFirst = Callable[[Mapping[str, datetime]], None]  # has the checks of sets answer that have to since an instant
 
 
 class Courses:
     """Knows which rollouts are due, and lets them go on."""
 
-    def __init__(self, world: World, rules: Rules, verdict: Verdict, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        world: World,
+        rules: Rules,
+        verdict: Verdict,
+        new_id: Callable[[], str],
+        ask_first: AskFirst | None = None,
+    ) -> None:
         self._world = world
         self._rules = rules
         self._verdict = verdict
         self._new_id = new_id
+        self._ask_first = ask_first
         self._due: set[str] = set()
         self._waiting_for_vms: set[str] = set()  # those that may go on as soon as a VM comes up
         self._looks: Wakes[str, datetime] = Wakes()
@@ -60,6 +70,8 @@ class Courses:
     def move(self, now: datetime, commit: Commit) -> int:
         """Let those that are due go on, a commit each; how many could not, for a bug."""
         self._due.update(self._looks.take(now))
+        if self._ask_first is not None and self._due:  # before a commit, which must not wait for anybody
+            self._ask_first(self._checks_wanted(now))
         bugs = 0
         for rollout in sorted(self._due):
             try:
@@ -71,6 +83,19 @@ class Courses:
                 log.exception("rollout could not be gone on with", rollout=rollout)
                 self._put_off(rollout, now + _AFTER_A_BUG)
         return bugs
+
+    def _checks_wanted(self, now: datetime) -> dict[str, datetime]:
+        """The sets whose health those that are due depend on, and since when it counts."""
+        wanted: dict[str, datetime] = {}
+
+        def note(set_name: str, since: datetime) -> str:
+            wanted[set_name] = max(since, wanted.get(set_name, since))
+            return "not asked yet"
+
+        for rollout in self._due & self._world.rollouts.keys():
+            with suppress(Exception):  # a bug is told when it is gone on with
+                look(self._world, self._world.rollouts[rollout], now, note)
+        return wanted
 
     def _write(self, rollout: str, draft: Draft) -> None:
         known = self._world.rollouts.get(rollout)

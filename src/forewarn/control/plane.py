@@ -18,7 +18,7 @@ import structlog
 from forewarn.board.board import Board
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
-from forewarn.control.courses import Courses
+from forewarn.control.courses import AskFirst, Courses
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
@@ -68,6 +68,7 @@ class ControlPlane(Requests):
         monotonic: Callable[[], float] = time.monotonic,
         verdict: Verdict = no_checks,
         heard: Verdict | None = None,
+        ask_first: AskFirst | None = None,
         keep_history: timedelta | None = None,
         outbox: Outbox | None = None,
     ) -> None:
@@ -88,7 +89,7 @@ class ControlPlane(Requests):
         self._looks: Wakes[str, datetime] = Wakes()
         self.verdict = verdict  # on the health of sets
         self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
-        self._courses = Courses(self.world, self.rules, verdict, new_id)
+        self._courses = Courses(self.world, self.rules, verdict, new_id, ask_first)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -237,6 +238,10 @@ class ControlPlane(Requests):
                 continue
             if not self._act(intents, now):
                 self._synchronise()
+
+    def look_at_rollouts(self) -> None:
+        """Let the next tick look at all of them: something may have changed that is in no commit."""
+        self._courses.all_are_due()
 
     def _move_rollouts(self, now: datetime) -> bool:
         """Let the rollouts that are due go on; whether something came of it."""

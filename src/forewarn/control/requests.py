@@ -116,9 +116,9 @@ class Requests(ABC):
         """A host is well again."""
         return self.change(actor, lambda draft: hosts.recover(draft, host))
 
-    def preview_rollout(self, wish: rollouts.RolloutWish) -> rollouts.Plan | Refusal:
-        """What a rollout would do, and when; nothing is changed."""
-        return rollouts.plan_rollout(self.world, wish, self.clock.now(), self.rules)
+    def preview_rollout(self, wish: rollouts.RolloutWish) -> Callable[[], rollouts.Plan | Refusal]:
+        """What tells, on any thread, what a rollout would do and when: it may take seconds. Nothing is changed."""
+        return partial(rollouts.plan_rollout, self.world.fleet(), wish, self.clock.now(), self.rules)
 
     def start_rollout(self, wish: rollouts.RolloutWish, actor: str) -> str | Refusal:
         """Begin a rollout: its id, or why it cannot be."""

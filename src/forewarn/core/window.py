@@ -1,17 +1,18 @@
 """When planned work may be at work on machines: days, hours, a time zone, and dates on which it never is.
 
-A window opens on each of its days at `opens` and stays open for `length`, past midnight if that is how long it
-is. Days and hours are those of its time zone, so that a change to summer time moves nothing for its readers.
+A window opens on each of its days at `opens` and closes when the clocks there show a time that is `length` later,
+past midnight if that is how long it is. Days and hours are those of its time zone, so that a change to summer time
+moves nothing for its readers: a night in which clocks are changed is an hour shorter or longer.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-LONGEST = timedelta(days=7)
 _DAY = timedelta(days=1)
 _FARTHEST_DAYS = 400  # how far ahead an opening is looked for
 
@@ -53,15 +54,16 @@ class Window:
         for count in range(_FARTHEST_DAYS + before):
             day = first + count * _DAY
             if DAYS[day.weekday()] in self.days:
-                opening = datetime.combine(day, self.opens, zone).astimezone(UTC)
-                yield from self._without_blackout((opening, opening + self.length))
+                opening = datetime.combine(day, self.opens)
+                closing = opening + self.length  # as clocks on a wall show it
+                yield from self._without_blackout((_instant(opening, zone), _instant(closing, zone)))
 
     def _without_blackout(self, span: Span) -> Iterator[Span]:
         opening, closing = span
         zone = self.timezone
         for day in sorted(self.blackout):
-            dark = datetime.combine(day, time(), zone).astimezone(UTC)
-            light = datetime.combine(day + _DAY, time(), zone).astimezone(UTC)
+            dark = _instant(datetime.combine(day, time()), zone)
+            light = _instant(datetime.combine(day + _DAY, time()), zone)
             if light <= opening or closing <= dark:
                 continue
             if opening < dark:
@@ -77,3 +79,18 @@ class Window:
         length = f"{hours} h {minutes} min" if hours and minutes else f"{hours} h" if hours else f"{minutes} min"
         but = f", but not on {', '.join(map(str, self.blackout))}" if self.blackout else ""
         return f"{days} from {self.opens:%H:%M} for {length} ({self.timezone}){but}"
+
+
+def _instant(shown: datetime, zone: tzinfo) -> datetime:
+    """When clocks there first show that time; where they are put forward past it, when that is done."""
+    instant = shown.replace(tzinfo=zone).astimezone(UTC)
+    if _show(instant, zone) == shown:
+        return instant
+    before = shown.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    seconds = range(int((instant - before).total_seconds()) + 1)
+    late = bisect_left(seconds, shown, key=lambda each: _show(before + timedelta(seconds=each), zone))
+    return before + timedelta(seconds=late)
+
+
+def _show(instant: datetime, zone: tzinfo) -> datetime:
+    return instant.astimezone(zone).replace(tzinfo=None, fold=0)

@@ -29,6 +29,7 @@ from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role, role_for
 from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
 from forewarn.operator.sign_in.register import Register
+from forewarn.operator.turnstile import Turnstile
 from forewarn.wire.imds.instance import Site
 
 P = ParamSpec("P")
@@ -53,6 +54,7 @@ class Office:
     webhooks: Webhooks
     timekeeper: Timekeeper | None = None
     site: Site = field(default_factory=Site)
+    previews: Turnstile = field(default_factory=Turnstile)
 
 
 @dataclass(frozen=True, slots=True)

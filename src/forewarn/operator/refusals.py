@@ -32,6 +32,7 @@ class Trouble(StrEnum):
     STORE_UNAVAILABLE = "StoreUnavailable"
     STOPPING = "Stopping"
     TOO_MANY_LISTENERS = "TooManyListeners"
+    TOO_MANY_PREVIEWS = "TooManyPreviews"
 
 
 class Occasion(NamedTuple):
@@ -69,6 +70,9 @@ OCCASIONS = MappingProxyType(
         Code.ILLEGAL_STEP: Occasion(HTTPStatus.CONFLICT, "the event or operation has gone too far for it"),
         Trouble.TOO_MANY_GUESSES: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that are not known came from one address in a minute"
+        ),
+        Trouble.TOO_MANY_PREVIEWS: Occasion(
+            HTTPStatus.TOO_MANY_REQUESTS, "previews of rollouts are made one at a time, and many wait already"
         ),
         Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
         Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),

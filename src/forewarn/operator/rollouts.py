@@ -9,6 +9,7 @@ from typing import Annotated
 
 import msgspec
 import sqlalchemy as sa
+from starlette.responses import Response
 
 from forewarn.control.plane import ControlPlane
 from forewarn.core.refusal import Code, Refusal
@@ -17,6 +18,7 @@ from forewarn.core.rollout import Rollout, RolloutState, TurnState
 from forewarn.core.rollout_course import waiting_for
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
+from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role
 from forewarn.store import rollouts
 from forewarn.wire.rollouts import (
@@ -85,13 +87,21 @@ def view_of(plane: ControlPlane, rollout: Rollout) -> RolloutView:
     return rollout_view(rollout, counts[rollout.id])
 
 
-async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal:
-    """The whole plan, before anything is scheduled."""
+async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal | Response:
+    """The whole plan, before anything is scheduled. The plane only hands over its fleet, and goes on."""
     wish = read_wish(body)
     if isinstance(wish, Refusal):
         return wish
-    plan = await call.on_plane(call.office.plane.preview_rollout, wish)
-    return plan if isinstance(plan, Refusal) else await asyncio.to_thread(preview_view, plan)
+    if call.office.previews.is_full:
+        return refuse(
+            Trouble.TOO_MANY_PREVIEWS,
+            "The preview is not made: it is done one at a time, and too many wait already.",
+            "Try again in a minute.",
+        )
+    async with call.office.previews.turn():
+        make_plan = await call.on_plane(call.office.plane.preview_rollout, wish)
+        plan = await asyncio.to_thread(make_plan)
+        return plan if isinstance(plan, Refusal) else await asyncio.to_thread(preview_view, plan)
 
 
 async def start(call: Call, body: RolloutBody) -> RolloutView | Refusal:
