@@ -14,13 +14,14 @@ import sqlalchemy as sa
 from forewarn.core.event import Event
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import Rollout, RolloutState, Turn
 from forewarn.core.world import Deed
 from forewarn.store import retention
 from forewarn.store.retention import prune
 from forewarn.store.sql import SqlStore
-from forewarn.store.tables import attempts, deeds, events, operations
+from forewarn.store.tables import attempts, deeds, events, operations, rollouts, turns
 from tests.store.databases import fresh_database
-from tests.store.samples import ATTEMPT, EVENT, MARK, NOW, OPERATION, commit
+from tests.store.samples import ATTEMPT, EVENT, MARK, NOW, OPERATION, ROLLOUT, TURN, commit
 
 DAY = timedelta(days=1)
 
@@ -125,6 +126,43 @@ def test_it_goes_in_batches_the_oldest_first_until_nothing_is_left(store: SqlSto
         (True, ["op-4"], []),
         (False, [], []),
     ]
+
+
+def rollout(number: int, days_ago: float | None, hosts: int) -> list[Rollout | Turn]:
+    ended, name = None if days_ago is None else NOW - days_ago * DAY, f"rollout-{number}"
+    made = replace(
+        ROLLOUT, id=name, state=RolloutState.COMPLETED if ended else RolloutState.RUNNING, ended_at=ended
+    )
+    return [made, *(replace(TURN, rollout=name, host=f"host-{n}", position=n) for n in range(hosts))]
+
+
+def test_rollouts_go_with_their_turns_a_bounded_number_at_a_time_until_nothing_is_left(store: SqlStore):
+    keep(store, *rollout(1, 11, 3), *rollout(2, 20, 5), *rollout(3, 9, 2), *rollout(4, None, 2))
+
+    steps = []
+    with patch.object(retention, "MOST_TURNS", 2):
+        for _ in range(6):
+            is_more = let_go(store, 10)
+            steps.append((is_more, left(store, rollouts.c.id)[:2], len(left(store, turns.c.host))))
+
+    assert steps == [
+        (True, ["rollout-1", "rollout-2"], 10),
+        (True, ["rollout-1", "rollout-2"], 8),
+        (True, ["rollout-1", "rollout-3"], 7),
+        (True, ["rollout-1", "rollout-3"], 5),
+        (True, ["rollout-3", "rollout-4"], 4),
+        (False, ["rollout-3", "rollout-4"], 4),
+    ]
+
+
+def test_a_rollout_stays_as_long_as_an_operation_of_it(store: SqlStore):
+    keep(store, *rollout(1, 11, 1), replace(operation(1, 9), rollout="rollout-1"))
+
+    assert not let_go(store, 10)
+    before = left(store, rollouts.c.id)
+    let_go(store, 8)
+
+    assert (before, left(store, rollouts.c.id), left(store, turns.c.host)) == (["rollout-1"], [], [])
 
 
 def test_letting_go_is_no_commit_so_that_nobody_has_to_read_the_world_anew(store: SqlStore):

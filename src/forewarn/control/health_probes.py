@@ -9,16 +9,14 @@ import http.client
 import os
 import select
 import signal
-import socket
 import subprocess
-import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from forewarn import __version__
+from forewarn.control.http_call import HttpCall
 
 _LONGEST_REASON = 200
 _KEPT_BYTES = 4096  # of what a command has written: its last words
@@ -38,45 +36,18 @@ class Patience:
     @property
     def longest_seconds(self) -> float:
         """When every check is over, with some room for the machine that it runs on."""
-        return max(2 * self.address_seconds, self.command_seconds) + 5
+        return max(self.address_seconds, self.command_seconds) + 5
 
 
 def ask_address(url: str, seconds: float) -> str | None:
     """None if it answers 2xx; else what it does instead."""
-    parts = urlsplit(url)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=seconds)
-    has_had_enough, status = threading.Event(), 0
     try:
-        connection.connect()
-        enough = threading.Timer(seconds, _hang_up, (connection.sock, has_had_enough))
-        enough.daemon = True
-        enough.start()
-        try:
-            status = _get(connection, (parts.path or "/") + (f"?{parts.query}" if parts.query else ""))
-        finally:
-            enough.cancel()
-    except (OSError, http.client.HTTPException) as problem:
-        if not has_had_enough.is_set() and not isinstance(problem, TimeoutError):
-            return f"did not answer ({_in_short(problem)})"[:_LONGEST_REASON]
-        has_had_enough.set()
-    finally:
-        connection.close()
-    if has_had_enough.is_set():
+        status = HttpCall(url, seconds).make("GET", None, {"User-Agent": f"forewarn/{__version__}"}).status
+    except TimeoutError:
         return f"did not answer within {seconds:g} s"
+    except (OSError, http.client.HTTPException) as problem:
+        return f"did not answer ({_in_short(problem)})"[:_LONGEST_REASON]
     return None if 200 <= status < 300 else f"answered {status}"  # noqa: PLR2004 - HTTP's own
-
-
-def _get(connection: http.client.HTTPConnection, path: str) -> int:
-    connection.request("GET", path, headers={"User-Agent": f"forewarn/{__version__}", "Connection": "close"})
-    return connection.getresponse().status
-
-
-def _hang_up(connected: socket.socket, has_had_enough: threading.Event) -> None:
-    """Somebody who sends a byte now and then is as late as one who sends nothing."""
-    has_had_enough.set()
-    with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _in_short(problem: Exception) -> str:

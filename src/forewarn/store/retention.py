@@ -1,4 +1,4 @@
-"""Letting go of what is too old: operations that have ended, with all that belongs to them, and audit lines.
+"""Letting go of what is too old: operations and rollouts that have ended, with what is theirs, and audit lines.
 
 What is open is never touched, however old it is; what belongs to an operation goes with it, and not before.
 """
@@ -15,6 +15,7 @@ from forewarn.store.tables import attempts, deeds, events, operations, rollouts,
 
 MOST_OPERATIONS = 200  # of one batch: some milliseconds, in which nobody else writes
 MOST_DEEDS = 1000
+MOST_TURNS = 1000
 _OPEN = (Phase.SCHEDULED, Phase.STARTED)
 
 
@@ -29,20 +30,30 @@ def prune(connection: sa.Connection, before: datetime) -> bool:
     ):
         if gone:
             connection.execute(table.delete().where(column.in_(gone)))
-    _prune_rollouts(connection, before)
+    had_a_rollout = _prune_a_rollout(connection, before)
     lines = _old_deeds(connection, before)
     if lines:
         connection.execute(deeds.delete().where(deeds.c.id.in_(lines)))
-    return len(gone) == MOST_OPERATIONS or len(lines) == MOST_DEEDS
+    return had_a_rollout or len(gone) == MOST_OPERATIONS or len(lines) == MOST_DEEDS
 
 
-def _prune_rollouts(connection: sa.Connection, before: datetime) -> None:
-    """One rollout that ended long ago, with its turns; it is there as long as an operation of it is."""
+def _prune_a_rollout(connection: sa.Connection, before: datetime) -> bool:
+    """Some turns of the oldest rollout, and with the last of them the rollout itself; whether there was one.
+
+    It is there as long as an operation of it is.
+    """
     kept = sa.select(sa.literal(1)).where(operations.c.rollout == rollouts.c.id)
-    query = sa.select(rollouts.c.id).where(rollouts.c.ended_at < micros(before), ~sa.exists(kept)).limit(1)
-    for row in connection.execute(query).all():
-        connection.execute(turns.delete().where(turns.c.rollout == row.id))
-        connection.execute(rollouts.delete().where(rollouts.c.id == row.id))
+    query = sa.select(rollouts.c.id).where(rollouts.c.ended_at < micros(before), ~sa.exists(kept))
+    rollout = connection.execute(query.order_by(rollouts.c.ended_at, rollouts.c.id).limit(1)).scalar()
+    if rollout is None:
+        return False
+    of_it = turns.c.rollout == rollout
+    hosts = list(connection.execute(sa.select(turns.c.host).where(of_it).limit(MOST_TURNS)).scalars())
+    if hosts:
+        connection.execute(turns.delete().where(of_it, turns.c.host.in_(hosts)))
+    if len(hosts) < MOST_TURNS:
+        connection.execute(rollouts.delete().where(rollouts.c.id == rollout))
+    return True
 
 
 def _old_operations(connection: sa.Connection, before: datetime) -> list[str]:
