@@ -93,6 +93,7 @@ class RolloutDesk:
             dice.choice([Kind.FREEZE, Kind.REBOOT, Kind.REBOOT, Kind.REDEPLOY]),
             Selection(picked),
             max_parallel=dice.choice([1, 2, 3, 10]),
+            max_parallel_per_zone=dice.choice([None, None, 1]),
             recovery=timedelta(minutes=dice.choice([0, 5, 30])),
             soak=timedelta(minutes=dice.choice([0, 0, 10])),
             health_wait=timedelta(minutes=dice.choice([2, 10])),
