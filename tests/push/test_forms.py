@@ -71,7 +71,8 @@ def test_a_cloudevent_is_written_exactly_so():
         b'"data":{"id":"602D9444-D2CD-49C7-8624-8643E7171297","kind":"Freeze","phase":"Scheduled",'
         b'"source":"Platform","scope":"web/1","update_domain":1,"resources":["web-0","web-1"],'
         b'"not_before":"2026-03-02T12:15:00Z","created_at":"2026-03-02T12:00:00Z","approved_by":null,'
-        b'"approved_at":null,"started_at":null,"ended_at":null,'
+        b'"approved_at":null,"postponed_by":null,"postponed_at":null,"postponed_from":null,"started_at":null,'
+        b'"ended_at":null,'
         b'"description":"Host server is undergoing maintenance.","duration_seconds":9,"operation":"0b7e",'
         b'"reason":""}}' % bulletin().id.encode()
     )

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from forewarn.control.health import HealthChecks
 from forewarn.control.health_probes import Patience
+from tests.control.bench import NOON
 
 SHORT = Patience(address_seconds=0.3, command_seconds=0.5)
 
@@ -38,3 +42,19 @@ class Shop:
         self.may_answer.set()
         self._server.shutdown()
         self._server.server_close()
+
+
+def checks(check: str | None, *, now: Callable[[], datetime] = lambda: NOON, **commands: str) -> HealthChecks:
+    """The checks of a fleet in which every set has the same one; commands are lines of a shell."""
+    return HealthChecks(
+        lambda _: check,
+        now,
+        {name: ("/bin/sh", "-c", line) for name, line in commands.items()},
+        patience=SHORT,
+    )
+
+
+def said_by(found: HealthChecks, since: datetime = NOON) -> str | None:
+    """What the check of a set says when it is asked, and waited for."""
+    found.ask_together({"web": since})
+    return found.heard("web", since)

@@ -81,6 +81,10 @@ class Outside:
         row = self._row("SELECT condition FROM hosts WHERE name = ?", host)
         return Condition(row.condition) if row else None
 
+    def zone_of(self, host: str) -> str | None:
+        row = self._row("SELECT zone FROM hosts WHERE name = ?", host)
+        return row.zone if row else None
+
     def is_made_for_one(self, host: str) -> bool:
         """Whether it was made for a VM that has no other: then it is made anew with it."""
         row = self._row("SELECT is_declared FROM hosts WHERE name = ?", host)

@@ -63,8 +63,10 @@ class RolloutDesk:
         """All is well from now on, and nobody keeps a rollout waiting."""
         self._is_over = True
         self._sick.clear()
-        for rollout in list(self._simulation.world.rollouts.values()):
-            if rollout.state is RolloutState.PAUSED or rollout.work.window is not None:
+        world, now = self._simulation.world, self._simulation.clock.now()
+        for rollout in list(world.rollouts.values()):
+            is_short = look(world, rollout, now, self.verdict).waits_for_vms and not world.operations
+            if rollout.state is RolloutState.PAUSED or rollout.work.window is not None or is_short:
                 self._request(lambda plane, each=rollout: plane.abort_rollout(each.id, "", WHO))
 
     # What operators ask for.
@@ -91,6 +93,7 @@ class RolloutDesk:
             dice.choice([Kind.FREEZE, Kind.REBOOT, Kind.REBOOT, Kind.REDEPLOY]),
             Selection(picked),
             max_parallel=dice.choice([1, 2, 3, 10]),
+            max_parallel_per_zone=dice.choice([None, None, 1]),
             recovery=timedelta(minutes=dice.choice([0, 5, 30])),
             soak=timedelta(minutes=dice.choice([0, 0, 10])),
             health_wait=timedelta(minutes=dice.choice([2, 10])),

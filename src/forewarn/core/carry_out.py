@@ -25,25 +25,30 @@ class Places:
         self._draft = draft
         self._vacancies: Vacancies | None = None
 
-    def destination(self, action: Action, vm: Vm) -> str | None:
+    def destination(self, operation: Operation, vm: Vm) -> str | None:
         """Elsewhere, or where the machine is when there is no elsewhere; None: nowhere."""
         if self._vacancies is None:
             self._vacancies = Vacancies(self._draft.world)
-        host = self._choose(self._vacancies, action, vm)
+        host = self._choose(self._vacancies, operation, vm)
         if host is not None:
             self._vacancies.send(vm, host)
         return host
 
-    def _choose(self, vacancies: Vacancies, action: Action, vm: Vm) -> str | None:
-        world = self._draft.world
+    def _choose(self, vacancies: Vacancies, operation: Operation, vm: Vm) -> str | None:
+        world, action = self._draft.world, operation.action
         if action is Action.START and (home := world.hosts.get(vm.host)) and takes_vms(world, home):
             return vm.host
         elsewhere = vacancies.choose(vm, elsewhere=True)
         if elsewhere is not None or action is Action.MIGRATE:
             return elsewhere
-        here = self._draft.host(vm.host)
-        is_lost = here is not None and here.is_declared and self._draft.has_failed(here.name)
-        return None if is_lost and action is Action.RESTORE else vm.host
+        return vm.host if self._may_stay(operation, vm.host) else None
+
+    def _may_stay(self, operation: Operation, host: str) -> bool:
+        """Whether the machine may come up where it is: not on a host that has failed, or that it is to leave."""
+        here = self._draft.host(host)
+        if here is None or not here.is_declared:
+            return True  # a host that was made for one VM alone is made anew with it
+        return operation.cause is not Cause.DEGRADE and not self._draft.has_failed(host)
 
 
 def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
@@ -78,7 +83,7 @@ def _finish(draft: Draft, operation: Operation, rules: Rules) -> None:
 
 def _record(draft: Draft, operation: Operation, vm: Vm, places: Places, rules: Rules) -> Attempt | None:
     """An attempt on one machine; None where it has failed before anything was touched."""
-    destination = places.destination(operation.action, vm) if operation.action.needs_host else None
+    destination = places.destination(operation, vm) if operation.action.needs_host else None
     attempt = steps.record(draft, operation, vm, destination, rules)
     if operation.action.needs_host and destination is None:
         why = f"no host but {vm.host} may take {vm.name}"

@@ -27,6 +27,7 @@ class Law(Checker):
         self._phases: dict[str, Phase] = {}
         self._at_work: dict[str, set[str]] = {}
         self._domains: dict[str, set[Domain]] = {}
+        self._zones: dict[str, str | None] = {}
         self._ends: dict[str, dict[Domain, datetime]] = {}
         simulation.on_commit.append(self._saw_commit)
 
@@ -53,6 +54,7 @@ class Law(Checker):
             self._domains[operation.id] = self._touched(operation)
             most = rollout.work.max_parallel
             self.require(len(at_work) <= most, f"{len(at_work)} hosts of a rollout are at work, and {most} may be")
+            self._must_leave_room(operation, rollout)
             if operation.targets:
                 self._must_be_time(operation, rollout)
         elif not operation.phase.is_open and operation.id in at_work:
@@ -71,6 +73,16 @@ class Law(Checker):
         for rollout in list(self._rollouts):
             if state := self.simulation.outside.state_of_rollout(rollout):
                 self._rollouts[rollout] = replace(self._rollouts[rollout], state=state)
+
+    def _must_leave_room(self, operation: Operation, rollout: Rollout) -> None:
+        """No more hosts of a zone are at work than may be."""
+        self._zones[operation.id] = self.simulation.outside.zone_of(operation.host or "")
+        zone, most = self._zones[operation.id], rollout.work.max_parallel_per_zone
+        there = [each for each in self._at_work[rollout.id] if self._zones[each] == zone]
+        self.require(
+            most is None or len(there) <= most,
+            f"{len(there)} hosts of zone {zone} are at work in a rollout, and {most} may be",
+        )
 
     def _touched(self, operation: Operation) -> set[Domain]:
         vms = [self.witness.vms[name] for name in operation.targets]

@@ -32,6 +32,9 @@ class EventData(msgspec.Struct):
     created_at: Instant
     approved_by: str | None
     approved_at: Instant | None
+    postponed_by: str | None
+    postponed_at: Instant | None
+    postponed_from: Instant | None
     started_at: Instant | None
     ended_at: Instant | None
     description: str
