@@ -8,10 +8,13 @@ from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from forewarn.control.health import HealthChecks
+from forewarn.core import rollout_course
+from forewarn.core.health import NotYet
 from forewarn.core.rollout import RolloutState
 from tests.rest.test_rest import refused
 from tests.rollouts.bench import RolloutBench, grid, minutes
@@ -270,6 +273,42 @@ def test_all_checks_of_a_wave_are_asked_at_once_by_a_virtual_clock(shop: Shop):
 
         assert not waiting.is_alive()
         assert len(shop.asked) == 12
+
+
+def test_a_service_on_real_time_goes_on_when_the_answer_comes_and_not_at_the_next_look(shop: Shop):
+    shop.may_answer.clear()
+    quick = {"clock": "system", "clock_start": None, "lead": 0.0, "simulated_seconds": {"freeze": 0.0}}
+    with (
+        patch.object(rollout_course, "HEALTH_EVERY", timedelta(hours=1)),
+        running(checked(shop.url), **quick) as service,
+    ):
+        rollout = service.post("/v1/rollouts", {"kind": "Freeze", "recovery_seconds": 0})["id"]
+        (event,) = service.get("/v1/events")["events"]
+        service.post(f"/v1/events/{event['id']}/approve")
+        wait_until(lambda: bool(shop.asked), "the check to be asked")
+        held = service.get(f"/v1/rollouts/{rollout}")
+        shop.may_answer.set()
+
+        wait_until(
+            lambda: service.get(f"/v1/rollouts/{rollout}")["hosts_open"] == ["host-1-0"], "the next wave to begin"
+        )
+
+    assert (held["hosts_done"], held["hosts_open"]) == (1, [])
+    assert "has not answered yet" in held["waiting_for"][0]
+
+
+def test_a_wave_whose_checks_are_still_to_be_asked_does_not_pause_its_rollout():
+    bench = RolloutBench(checked("http://web.example/"))
+    said: list[str | None] = [NotYet("the health check of set0 has not answered yet")]
+    bench.verdict = lambda *_: said[0]
+    rollout = bench.roll(health_wait=timedelta(0), recovery=timedelta(0))
+    bench.advance(minutes=16)
+    waiting = bench.waits(rollout)
+    said[0] = None
+    bench.advance(seconds=5)
+
+    assert waiting == ["checks of the last wave to answer: the health check of set0 has not answered yet"]
+    assert bench.states(rollout) == {"host-0-0": "Done", "host-1-0": "Open"}
 
 
 # In the fleet file.

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 
 from forewarn.core.availability import Shortfall, has_minimum, would_leave
 from forewarn.core.draft import Draft
+from forewarn.core.health import NotYet
 from forewarn.core.holds import clock_time, holds
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.phase import Phase
@@ -116,7 +117,12 @@ def _look_at_gate(
     if now < limit:
         words = f"the last wave to be healthy, until {clock_time(limit, now)}: {why}"
         found.waits.append(Wait(words, min(limit, now + HEALTH_EVERY)))
-    elif len(ill) * 100 > work.max_unhealthy_percent * len(touched):
+        return
+    most = work.max_unhealthy_percent * len(touched) / 100
+    certain = sum(1 for each in ill.values() if not isinstance(each, NotYet))
+    if certain <= most < len(ill):  # who has not been asked yet is not unhealthy
+        found.waits.append(Wait(f"checks of the last wave to answer: {why}", now + HEALTH_EVERY))
+    elif len(ill) > most:
         found.pause_because = (
             f"{len(ill)} of {len(touched)} VMs of the last wave are unhealthy, "
             f"and {work.max_unhealthy_percent} % may be ({why})"
@@ -235,8 +241,8 @@ def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: O
         return Wait(f"a window that is open for {work.expected.total_seconds():.0f} s")
     if start > earliest:
         why = f"the window, which opens {start:%a} {clock_time(start, now)}"
-    announce_at = start - work.notice
-    if announce_at > now:
+    if start > notice_ends(now, work.notice):  # not only because notice is given in whole seconds
+        announce_at = start - work.notice
         return Wait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
     return start
 
