@@ -288,3 +288,17 @@ def test_a_preview_changes_nothing():
 
     assert bench.plane.world.number == number
     assert not bench.plane.world.rollouts
+
+
+def test_work_that_takes_longer_than_an_action_is_waited_for_is_refused():
+    said = RolloutBench(grid(domains=1)).refused(duration_seconds=7200)
+
+    assert said.message == (
+        "Work of 7200 s cannot be done: an action that has no outcome after 30 min has failed."
+    )
+
+
+def test_a_limit_that_no_fleet_reaches_costs_nothing():
+    plan = RolloutBench(grid(domains=1, hosts_per_domain=3)).preview(max_parallel=10**15)
+
+    assert len({row.announce_at for row in plan.rows}) == 1

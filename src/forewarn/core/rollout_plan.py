@@ -203,10 +203,12 @@ class _Walk:
         self._wave_from = now
         self._last_end = now
         self._announced = now  # hosts are announced in their order
+        self._hosts = 1
 
     def over(self, stops: Sequence[Stop]) -> Iterator[Times | None]:
         """When each of them is announced, started and done; None: never."""
         wave, slots = -1, [self._wave_from]
+        self._hosts = len(stops)
         for stop in stops:
             if stop.wave != wave:
                 wave = stop.wave
@@ -222,7 +224,7 @@ class _Walk:
         if self._last_end > self._wave_from:
             self._wave_from = self._last_end + self._pause
         self._last_end = self._wave_from
-        return [self._wave_from] * self._work.width
+        return [self._wave_from] * min(self._work.width, self._hosts)
 
     def _visit(self, stop: Stop, free: datetime) -> Times | None:
         self._announced = max(self._announced, free, self._enough_from(stop))

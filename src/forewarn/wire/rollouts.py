@@ -19,9 +19,11 @@ from forewarn.core.window import DAYS, Window
 from forewarn.wire.rest import Instant
 
 _DAY = timedelta(days=1)
+_LARGEST_NUMBER = 1_000_000
 _YEAR_SECONDS = 366 * 86400
 _ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+_Number = Annotated[int, msgspec.Meta(ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)]
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=_YEAR_SECONDS)]
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 _Day = Literal["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
@@ -56,8 +58,8 @@ class RolloutBody(msgspec.Struct, forbid_unknown_fields=True):
         Annotated[str, msgspec.Meta(max_length=1000, pattern=_ONE_LINE)] | None,
         msgspec.Meta(description="what guests read, in one line; without it the usual sentence"),
     ] = None
-    max_parallel: Annotated[int, msgspec.Meta(description="hosts that are at work at once")] = 10
-    max_parallel_per_zone: Annotated[int | None, msgspec.Meta(description="the same, in one zone")] = None
+    max_parallel: Annotated[_Number, msgspec.Meta(description="hosts that are at work at once")] = 10
+    max_parallel_per_zone: Annotated[_Number | None, msgspec.Meta(description="the same, in one zone")] = None
     recovery_seconds: Annotated[
         _Seconds, msgspec.Meta(description="from the end in one update domain of a set to the start in another")
     ] = 1800
@@ -68,7 +70,8 @@ class RolloutBody(msgspec.Struct, forbid_unknown_fields=True):
         _Seconds, msgspec.Meta(description="how long an unhealthy wave is waited for before it counts")
     ] = 600
     max_failures: Annotated[
-        Annotated[int, msgspec.Meta(ge=0)], msgspec.Meta(description="hosts that may fail; one more pauses it")
+        Annotated[int, msgspec.Meta(ge=0, le=_LARGEST_NUMBER)],
+        msgspec.Meta(description="hosts that may fail; one more pauses it"),
     ] = 0
     max_unhealthy_percent: Annotated[
         Annotated[int, msgspec.Meta(ge=0, le=100)],

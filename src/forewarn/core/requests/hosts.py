@@ -50,7 +50,7 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         return Refusal(
             Code.NOT_ALLOWED, f"{name} has failed; it cannot be maintained.", f"forewarn host recover {name}"
         )
-    if refusal := too_short(asked.kind, asked.notice, rules):
+    if refusal := too_short(asked.kind, asked.notice, rules) or too_long(asked.duration_seconds, rules):
         return refusal
     if asked.by_live_migration and (refusal := _cannot_migrate(draft, host, asked)):
         return refusal
@@ -102,6 +102,18 @@ def _never_enough(draft: Draft, host: Host) -> Refusal | None:
             f"Move some away (forewarn vm redeploy {excess.wanted[-1]}), or lower min_available of {name}.",
         )
     return None
+
+
+def too_long(seconds: int | None, rules: Rules) -> Refusal | None:
+    """No, if the work is expected to take longer than an action is waited for: it could only fail."""
+    if seconds is None or seconds < rules.action_limit.total_seconds():
+        return None
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"Work of {seconds} s cannot be done: an action that has no outcome after {in_words(rules.action_limit)} "
+        "has failed.",
+        "Ask for less, or serve with a larger --action-limit.",
+    )
 
 
 def too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:

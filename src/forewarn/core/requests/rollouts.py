@@ -13,7 +13,7 @@ from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time
 from forewarn.core.notice import FREEZE_SECONDS, UNKNOWN_SECONDS, Rules
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests.hosts import too_short
+from forewarn.core.requests.hosts import too_long, too_short
 from forewarn.core.rollout import Rollout, RolloutState, Turn, Work
 from forewarn.core.rollout_course import call_off_all, stop_for_now
 from forewarn.core.rollout_plan import (
@@ -67,7 +67,11 @@ class Plan:
 
 def plan_rollout(world: World, wish: RolloutWish, now: datetime, rules: Rules) -> Plan | Refusal:
     """The rollout from beginning to end, or why it cannot be."""
-    if refusal := _bad_limits(wish, now) or too_short(wish.kind, wish.notice, rules):
+    if (
+        refusal := _bad_limits(wish, now)
+        or too_short(wish.kind, wish.notice, rules)
+        or too_long(wish.duration_seconds, rules)
+    ):
         return refusal
     hosts = select_hosts(world, wish.selection)
     if isinstance(hosts, Refusal):
