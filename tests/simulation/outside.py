@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,7 +12,6 @@ import sqlalchemy as sa
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Condition
-from forewarn.store.codec import instant
 from forewarn.store.sql import SqlStore
 
 
@@ -52,10 +50,6 @@ class Outside:
     def state_of_rollout(self, rollout: str) -> RolloutState | None:
         row = self._row("SELECT state FROM rollouts WHERE id = ?", rollout)
         return RolloutState(row.state) if row else None
-
-    def end_of_operation(self, operation: str) -> datetime | None:
-        row = self._row("SELECT ended_at FROM operations WHERE id = ?", operation)
-        return instant(row.ended_at) if row and row.ended_at else None
 
     def phase_of_event(self, event: str) -> Phase | None:
         row = self._row("SELECT phase FROM events WHERE id = ?", event)

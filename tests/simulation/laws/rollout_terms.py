@@ -7,7 +7,7 @@ update domain of a set starts only when the one before has recovered; and only w
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
+from datetime import timedelta
 
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -28,7 +28,7 @@ class Law(Checker):
         self._at_work: dict[str, set[str]] = {}
         self._domains: dict[str, set[Domain]] = {}
         self._zones: dict[str, str | None] = {}
-        self._ends: dict[str, dict[Domain, datetime]] = {}
+        self._ends: dict[str, dict[Domain, timedelta]] = {}
         simulation.on_commit.append(self._saw_commit)
 
     def _saw_commit(self, changes: Changes) -> None:
@@ -58,18 +58,14 @@ class Law(Checker):
             if operation.targets:
                 self._must_be_time(operation, rollout)
         elif not operation.phase.is_open and operation.id in at_work:
-            self._ended(rollout.id, operation.id, operation.ended_at)
-
-    def _ended(self, rollout: str, operation: str, at: datetime | None) -> None:
-        self._at_work[rollout].discard(operation)
-        if at is not None:
-            self._ends.setdefault(rollout, {}).update(dict.fromkeys(self._domains[operation], at))
+            at_work.discard(operation.id)
+            now = self.simulation.clock.elapsed()  # wherever the wall clock was set to meanwhile
+            self._ends.setdefault(rollout.id, {}).update(dict.fromkeys(self._domains[operation.id], now))
 
     def after_restart(self) -> None:
-        """What ended in the moment of a crash is read where it was kept."""
-        for rollout, at_work in self._at_work.items():
-            for operation in at_work - self.simulation.world.operations.keys():
-                self._ended(rollout, operation, self.simulation.outside.end_of_operation(operation))
+        """What ended in the moment of a crash is at work no more."""
+        for at_work in self._at_work.values():
+            at_work.intersection_update(self.simulation.world.operations)
         for rollout in list(self._rollouts):
             if state := self.simulation.outside.state_of_rollout(rollout):
                 self._rollouts[rollout] = replace(self._rollouts[rollout], state=state)
@@ -95,7 +91,7 @@ class Law(Checker):
         for (set_name, domain), ended in self._ends.get(rollout.id, {}).items():
             mine = {number for name, number in own if name == set_name}
             if mine and mine != {domain}:
-                rest = at - ended
+                rest = self.simulation.clock.elapsed() - ended
                 self.require(
                     rest >= work.recovery,
                     f"{operation.title} started {rest} after update domain {domain} of {set_name}, "
