@@ -8,7 +8,12 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 # What `make test-all` and `make bench` take from Debian.
 SYSTEM_PACKAGES := curl iproute2 nginx-light wrk
 
-.PHONY: help install run test test-all system-packages simulate lint format docs bench clean
+# Azure's own clients, which `make test-all` runs against us: an SDK of years ago, and the newest CLI. Each has a
+# virtual environment of its own, as they want other versions of the same libraries.
+AZURE_OLD := .venv-azure-old
+AZURE_CLI := .venv-azure-cli
+
+.PHONY: help install run test test-all system-packages azure-clients simulate lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -21,7 +26,7 @@ run: install ## the demo: a small fleet, simulated guests, something always goin
 test: $(VENV)/.test-installed ## every test that needs no root and no system package
 	$(BIN)/pytest -n auto -m "not system and not long"
 
-test-all: $(VENV)/.test-installed system-packages ## on Debian as root: everything, nothing skipped
+test-all: $(VENV)/.test-installed system-packages azure-clients ## on Debian as root: everything, nothing skipped
 	$(BIN)/pytest -n auto
 
 simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
@@ -45,13 +50,15 @@ bench: $(VENV)/.test-installed ## the benchmarks, each a ratio to a peer in the 
 	$(BIN)/python -m benchmarks.polls
 
 clean: ## what the other targets made
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 system-packages:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	  || { echo "this needs Debian and root, to install: $(SYSTEM_PACKAGES)" >&2; exit 1; }
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(SYSTEM_PACKAGES) >/dev/null
+
+azure-clients: $(AZURE_OLD)/.installed $(AZURE_CLI)/.installed
 
 $(VENV)/.installed: pyproject.toml $(BIN)/python
 	$(PIP) .
@@ -64,6 +71,13 @@ $(VENV)/.test-installed: pyproject.toml $(BIN)/python
 $(VENV)/.lint-installed: pyproject.toml $(BIN)/python
 	$(PIP) '.[lint]'
 	@touch $@ $(VENV)/.test-installed $(VENV)/.installed
+
+$(AZURE_OLD)/.installed: AZURE_PACKAGE := azure-mgmt-compute==30.6.0
+$(AZURE_CLI)/.installed: AZURE_PACKAGE := azure-cli
+$(AZURE_OLD)/.installed $(AZURE_CLI)/.installed: Makefile
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check $(AZURE_PACKAGE)
+	@touch $@
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

@@ -7,6 +7,7 @@ import http.client
 import json
 import random
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -49,6 +50,8 @@ class RunningService:
         }
         self._settings = Settings(**(defaults | settings))
         self._fleet = fleet
+        self.headers: dict[str, str] = {}  # sent with every operator's call
+        self.trust: ssl.SSLContext | None = None  # where operators are heard over TLS: in whom to trust
         self._loop = loop_factory()()
         self._thread = threading.Thread(target=self._loop.run_forever, name="service", daemon=True)
 
@@ -84,7 +87,8 @@ class RunningService:
 
     def operator(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
         data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
-        return call("127.0.0.1", self.service.operator[1], method, path, data, headers or {})
+        port, sent = self.service.operator[1], headers or {}
+        return call("127.0.0.1", port, method, path, data, self.headers | sent, trust=self.trust)
 
     def get(self, path: str) -> Any:
         reply = self.operator("GET", path)
@@ -149,9 +153,15 @@ def call(
     body: bytes | None = None,
     headers: dict[str, str] | None = None,
     source: str | None = None,
+    trust: ssl.SSLContext | None = None,
 ) -> Reply:
-    """One HTTP request over a connection of its own."""
-    connection = http.client.HTTPConnection(host, port, timeout=30, source_address=(source, 0) if source else None)
+    """One HTTP request over a connection of its own, with TLS where somebody is trusted."""
+    origin = (source, 0) if source else None
+    connection: http.client.HTTPConnection
+    if trust is None:
+        connection = http.client.HTTPConnection(host, port, timeout=30, source_address=origin)
+    else:
+        connection = http.client.HTTPSConnection(host, port, timeout=30, source_address=origin, context=trust)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -179,7 +189,7 @@ def free_port() -> int:
     raise AssertionError("a hundred ports are all in use")
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
     """Wait for another process or thread; bounded, and the failure says what was waited for."""
     deadline = threading.Event()
     for _ in range(int(seconds * 100)):

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.pages import cli, fleet_file, metadata, metrics, rest, settings, state_diagram
+from tools.pages import arm, cli, fleet_file, metadata, metrics, rest, settings, state_diagram
 
 ROOT = Path(__file__).parent.parent
 COMMAND = ".venv/bin/python -m tools.reference"
@@ -47,6 +47,7 @@ PAGES = {
     "cli": _whole("cli.md", cli.write),
     "settings": _whole("settings.md", settings.write),
     "rest": _whole("rest.md", rest.write),
+    "arm": _whole("arm.md", arm.write),
     "metrics": _whole("metrics.md", metrics.write),
     "fleet-file": _whole("fleet-file.md", fleet_file.write),
     "metadata": _whole("metadata.md", metadata.write),

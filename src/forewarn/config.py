@@ -173,6 +173,13 @@ SETTINGS = (
         "REST, /metrics and the stream for operators (default 127.0.0.1:8255).",
     ),
     Setting(
+        "tls_cert",
+        _path,
+        "FILE",
+        "Certificate of the operators' listener, in PEM: it speaks TLS then (forewarn tls init makes one).",
+    ),
+    Setting("tls_key", _path, "FILE", "Key of that certificate, in PEM."),
+    Setting(
         "store",
         _text,
         "URL",
@@ -279,6 +286,8 @@ class Settings:
 
     metadata: tuple[Address, ...] = (("127.0.0.1", 8254),)
     operator: Address = ("127.0.0.1", 8255)
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
     store: str = "sqlite:///forewarn.db"
     fleet: Path | None = None
     clock: str = "system"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
+from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
+
+import structlog
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock, SystemClock, VirtualClock
@@ -21,14 +24,20 @@ from forewarn.drivers.simulated import SECONDS, SimulatedDriver
 from forewarn.edge.desk import Desk
 from forewarn.edge.limits import Limits, connections_that_fit
 from forewarn.edge.listener import GuestListener
-from forewarn.errors import ConfigError
+from forewarn.errors import ConfigError, StoreError
 from forewarn.operator.app import make_app
 from forewarn.operator.endpoint import Office
 from forewarn.operator.guard import is_loopback
 from forewarn.operator.server import OperatorServer, bind
+from forewarn.operator.sign_in.checking import SignIn
+from forewarn.operator.sign_in.register import Register
+from forewarn.operator.tls import server_context
+from forewarn.store import credentials
 from forewarn.store.sql import ClockMark, SqlStore
 from forewarn.wire.fleet_file import BadFleet, FleetText, read_toml
 from forewarn.wire.imds.instance import Site
+
+log = structlog.get_logger()
 
 _NO_SEED = "00000000-0000-0000-0000-000000000000"
 
@@ -42,10 +51,12 @@ class Service:
         self.operator: Address = settings.operator
         self.fleet_differences: list[str] = []
         self._operator_server: OperatorServer | None = None
-        self._refuse_open_address()
+        self._tls = server_context(settings.tls_cert, settings.tls_key)
         fleet = _read_fleet(settings.fleet) if settings.fleet else None
         self.store = SqlStore(settings.store)
         try:
+            self._read_credentials()
+            self._refuse_open_address()
             self._assemble()
             if fleet is not None:
                 self._take_fleet(fleet)
@@ -53,12 +64,35 @@ class Service:
             self.store.close()
             raise
 
+    def _read_credentials(self) -> None:
+        self.sign_in = SignIn(self.settings.tenant, SystemClock().now, write_uses=self._write_uses_soon)
+        self.register = Register(self.store, self.sign_in.keyring, self.sign_in.now, self._audit_now)
+        self.register.load()
+
+    def _audit_now(self) -> datetime:
+        return self.clock.now()
+
     def _refuse_open_address(self) -> None:
-        if not is_loopback(self.settings.operator[0]):
+        """On the network everybody has to sign in, so somebody has to be able to."""
+        if self.is_networked and self.sign_in.is_open:
+            address, store = show_address(self.settings.operator), self.store.address
+            is_kept = store != "sqlite://"
             raise ConfigError(
-                f"Operators would be heard on {show_address(self.settings.operator)} without having to sign in.",
-                "Use --operator 127.0.0.1:PORT.",
+                f"Operators would be heard on {address} without having to sign in.",
+                f"First: forewarn token create --store {store} --role admin --name NAME"
+                if is_kept
+                else "Name a store that is kept, with --store, and make a token in it; or use 127.0.0.1:PORT.",
             )
+
+    @property
+    def is_networked(self) -> bool:
+        """Whether operators may call from other machines."""
+        return not is_loopback(self.settings.operator[0])
+
+    @property
+    def operator_url(self) -> str:
+        """Where operators are heard."""
+        return f"{'http' if self._tls is None else 'https'}://{show_address(self.operator)}"
 
     def _assemble(self) -> None:
         settings = self.settings
@@ -124,12 +158,14 @@ class Service:
             raise
 
     async def _open_operator(self) -> None:
-        office = Office(self.plane, self.runner, self.desk.tally, self.timekeeper)
+        office = Office(
+            self.plane, self.runner, self.desk.tally, self.sign_in, self.register, self.timekeeper, self.desk.site
+        )
         app = make_app(office)
         bound = bind(self.settings.operator)
         self.operator = (self.settings.operator[0], bound.getsockname()[1])
         self._stream = app.state.stream
-        self._operator_server = OperatorServer(app, bound)
+        self._operator_server = OperatorServer(app, bound, self._tls)
         await self._operator_server.start()
 
     async def stop(self) -> None:
@@ -139,7 +175,20 @@ class Service:
             self._stream.close()
             await self._operator_server.stop()
         await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
+        self._write_uses(self.sign_in.uses.take())
         self._let_go()
+
+    def _write_uses_soon(self, uses: Mapping[str, datetime]) -> None:
+        self.runner.submit(self._write_uses, uses)
+
+    def _write_uses(self, uses: Mapping[str, datetime]) -> None:
+        """When credentials were last used; roughly, so that what cannot be written is let go."""
+        if uses:
+            try:
+                with self.store.transaction() as transaction:
+                    credentials.note_uses(transaction, uses)
+            except StoreError as problem:
+                log.warning("uses not written", problem=str(problem))
 
     def _let_go(self) -> None:
         self.driver.close()

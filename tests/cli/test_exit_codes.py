@@ -13,7 +13,7 @@ from forewarn import __version__
 from tests.cli.command import CommandLine, Outcome, forewarn, forewarn_process, shown
 from tests.running import free_port
 
-GROUPS = ["fleet", "vm", "host", "scope", "event", "clock"]
+GROUPS = ["fleet", "vm", "host", "scope", "event", "clock", "token", "principal"]
 COMMANDS = [
     "fleet apply FILE", "fleet show", "fleet export",
     "vm list", "vm show solo", "vm restart solo", "vm redeploy solo", "vm evict solo", "vm delete solo",
@@ -24,6 +24,8 @@ COMMANDS = [
     "event list", "event show 4f1c9a02", "event watch", "event watch 4f1c9a02", "event approve 4f1c9a02",
     "event cancel 4f1c9a02", "event history",
     "clock show", "clock advance 1m", "clock next", "clock play", "clock pause",
+    "token create --role viewer --name x", "token list", "token revoke x",
+    "principal create --role viewer --name x", "principal list", "principal revoke x",
 ]  # fmt: skip
 
 
@@ -122,6 +124,18 @@ def test_an_address_that_is_none_is_refused_with_an_example(url: str):
         1,
         "",
         shown(f"error: {url!r} is no address of a service.", "hint:  Write it like http://127.0.0.1:8255."),
+    )
+
+
+@pytest.mark.parametrize("place", ["localhost:8255", "localhost:[1", "localhost:port"])
+def test_an_address_with_a_password_in_it_is_refused_and_not_repeated(place: str):
+    assert forewarn("vm", "list", FOREWARN_URL=f"http://u:hunter2@{place}") == Outcome(
+        1,
+        "",
+        shown(
+            "error: The address of the service holds a user's name.",
+            "hint:  Sign in with FOREWARN_TOKEN or --token-file.",
+        ),
     )
 
 

@@ -33,7 +33,14 @@ BROKEN = {
     ),
     "a VM named like an instance": (
         '[[scale_sets]]\nname = "pool"\ncapacity = 2\n[[vms]]\nname = "pool_1"\n',
-        "{file}:2: The VM name pool_1 is used twice. Give one of the two another name.",
+        "{file}:4: The VM name pool_1 is used twice: pool has such an instance. Give this one another name.",
+    ),
+    "a scale set whose instances would have too long a name": (
+        f'[[scale_sets]]\nname = "{"p" * 79}"\ncapacity = 2\n',
+        (
+            f"{{file}}:2: '{'p' * 79}_1' cannot be the name of a VM. Use letters, digits, '_', '-' and '.', "
+            "at most 80 of them, not beginning with '-' or '.'."
+        ),
     ),
     "two sets of one name": (
         '[[availability_sets]]\nname = "s"\n[[cloud_services]]\nname = "s"\n',

@@ -14,6 +14,7 @@ from tests.cli.command import Outcome, shown
 from tests.cli.serving import serve_ends, serving
 from tests.cli.test_fleet import FLEET
 from tests.running import running
+from tests.sign_in.certificates import lock_key, make_certificate
 
 
 def refusal(error: str, hint: str = "", code: int = 1) -> Outcome:
@@ -145,10 +146,52 @@ def test_an_address_where_another_program_listens_is_refused(taken: str):
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0:8255", "[::]:8255", "192.0.2.1:8255", "example.com:8255"])
-def test_operators_are_not_heard_beyond_this_machine_without_signing_in(address: str):
-    assert serve_ends("--operator", address) == refusal(
-        f"Operators would be heard on {address} without having to sign in.", "Use --operator 127.0.0.1:PORT."
+def test_operators_are_not_heard_beyond_this_machine_without_signing_in(address: str, tmp_path: Path):
+    store = f"sqlite:///{tmp_path}/store.db"
+    sentence = f"Operators would be heard on {address} without having to sign in."
+
+    assert serve_ends("--operator", address, "--store", store) == refusal(
+        sentence, f"First: forewarn token create --store {store} --role admin --name NAME"
     )
+    assert serve_ends("--operator", address, "--store", "sqlite://") == refusal(
+        sentence, "Name a store that is kept, with --store, and make a token in it; or use 127.0.0.1:PORT."
+    )
+
+
+@pytest.mark.parametrize(
+    ("tls", "error"),
+    [
+        (("--tls-cert", "server.pem"), "--tls-cert is given, and --tls-key is not."),
+        (("--tls-key", "server.key"), "--tls-key is given, and --tls-cert is not."),
+        (
+            ("--tls-cert", "gone.pem", "--tls-key", "server.key"),
+            "{}/gone.pem cannot be read: No such file or directory.",
+        ),
+        (
+            ("--tls-cert", "server.pem", "--tls-key", "ca.key"),
+            "The key {}/ca.key is not that of the certificate {}/server.pem.",
+        ),
+        (
+            ("--tls-cert", "notes.txt", "--tls-key", "server.key"),
+            "{}/notes.txt and {}/server.key are no certificate and key in PEM.",
+        ),
+        (
+            ("--tls-cert", "server.pem", "--tls-key", "locked.key"),
+            "The key {}/locked.key asks for a password, and nobody is here",
+        ),
+    ],
+    ids=["no key", "no certificate", "no file", "another's key", "no PEM", "a password"],
+)
+def test_a_certificate_or_key_that_cannot_be_used_is_refused(tls: tuple[str, ...], error: str, tmp_path: Path):
+    make_certificate(tmp_path)
+    (tmp_path / "notes.txt").write_text("nothing")
+    lock_key(tmp_path / "server.key", tmp_path / "locked.key")
+
+    outcome = serve_ends(*(each if each.startswith("--") else f"{tmp_path}/{each}" for each in tls))
+
+    assert (outcome.code, outcome.out) == (1, "")
+    assert outcome.err.startswith(f"error: {error.replace('{}', str(tmp_path))}")
+    assert outcome.err.endswith("forewarn tls init makes both, and an authority that vouches for them.\n")
 
 
 def test_a_malformed_address_is_refused_with_an_example():

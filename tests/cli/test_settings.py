@@ -37,6 +37,8 @@ SAMPLES = {
     "operator": Sample(
         '"127.0.0.1:1"', "127.0.0.1:2", "[::1]:3", (("127.0.0.1", 1), ("127.0.0.1", 2), ("::1", 3))
     ),
+    "tls_cert": Sample('"a.pem"', "b.pem", "c.pem", (Path("a.pem"), Path("b.pem"), Path("c.pem"))),
+    "tls_key": Sample('"a.key"', "b.key", "c.key", (Path("a.key"), Path("b.key"), Path("c.key"))),
     "store": Sample('"sqlite:///a"', "sqlite:///b", "sqlite:///c", ("sqlite:///a", "sqlite:///b", "sqlite:///c")),
     "fleet": Sample('"a.toml"', "b.toml", "c.toml", (Path("a.toml"), Path("b.toml"), Path("c.toml"))),
     "clock": Sample('"virtual"', "system", "virtual", ("virtual", "system", "virtual")),
@@ -83,6 +85,8 @@ WRONG = [
     ("metadata", "[8254]", None, "8254 is no text; write it in quotes"),
     ("operator", '"127.0.0.1:65536"', "127.0.0.1:65536", "'127.0.0.1:65536' is no address; write it like"),
     ("operator", "8255", None, "8255 is no text; write it in quotes"),
+    ("tls_cert", "1", None, "1 is no text; write it in quotes"),
+    ("tls_key", "false", None, "False is no text; write it in quotes"),
     ("store", "1", None, "1 is no text; write it in quotes"),
     ("fleet", "true", None, "True is no text; write it in quotes"),
     ("clock", '"wall"', "wall", "'wall' is no clock; it can be system or virtual"),

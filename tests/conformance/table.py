@@ -27,8 +27,7 @@ ROOT = Path(__file__).parent.parent.parent
 STATEMENTS = Path(__file__).parent / "statements.txt"
 PAGE = ROOT / "docs" / "reference" / "conformance.md"
 KINDS = ("conformance", "client")
-LATER = {("conformance", number) for number in (89, 92, *range(101, 108))}
-IN_WORDS = {True: "holds", False: "**does not hold**", None: "later: the ARM surface"}
+IN_WORDS = {True: "holds", False: "**does not hold**"}
 
 _STATEMENT = re.compile(r"(client )?(\d+)\. (.+)")
 _COMMAND = ".venv/bin/python -m tests.conformance.table"
@@ -70,10 +69,10 @@ class Census:
         items = self.shown_by.get(key, [])
         return list(dict.fromkeys(f"[{_name(item)}]({os.path.relpath(item.path, PAGE.parent)})" for item in items))
 
-    def holds(self, key: Key) -> bool | None:
-        """Whether all tests of a statement passed; None where there is none yet."""
+    def holds(self, key: Key) -> bool:
+        """Whether there are tests of a statement, and all of them passed."""
         items = self.shown_by.get(key, [])
-        return all(item.nodeid in self.passed - self.failed for item in items) if items else None
+        return bool(items) and all(item.nodeid in self.passed - self.failed for item in items)
 
 
 def _name(item: pytest.Item) -> str:
@@ -106,7 +105,7 @@ def take_census(*, runs: bool) -> Census:
 def find_gaps(statements: Iterable[Statement], census: Census) -> list[str]:
     """Statements without a test, and tests of statements that do not exist."""
     known = [statement.key for statement in statements]
-    missing = [key for key in known if key not in census.shown_by and key not in LATER]
+    missing = [key for key in known if key not in census.shown_by]
     unknown = [key for key in census.shown_by if key not in known]
     return [f"no test shows {kind} {number}" for kind, number in missing] + [
         f"there is no {kind} {number}, which {', '.join(census.tests((kind, number)))} would show"
@@ -125,13 +124,13 @@ def write_page(statements: list[Statement], census: Census) -> str:
     """The page, as Markdown."""
     outcomes = {statement.key: census.holds(statement.key) for statement in statements}
     counts = ", ".join(
-        f"{sum(outcomes[key] is True for key in outcomes if key[0] == kind)} of "
+        f"{sum(outcomes[key] for key in outcomes if key[0] == kind)} of "
         f"{sum(key[0] == kind for key in outcomes)} {what}"
         for kind, what in (("conformance", "statements"), ("client", "points of what real clients do"))
     )
     parts = [
         "# Conformance",
-        "What the metadata endpoint promises, statement by statement, and the tests that show it over a socket.",
+        "What the metadata endpoint and the ARM surface promise, and the tests that show it over a socket.",
         "(r) marks our own decisions where the real service is silent.",
         f"Hold: {counts}.",
         f"Written by `{_COMMAND}`, which runs the tests.",
@@ -168,9 +167,7 @@ def main() -> int:
         PAGE.parent.mkdir(parents=True, exist_ok=True)
         PAGE.write_text(write_page(statements, census), encoding="utf-8")
         problems += [
-            f"{' '.join(map(str, each.key))} does not hold"
-            for each in statements
-            if census.holds(each.key) is False
+            f"{' '.join(map(str, each.key))} does not hold" for each in statements if not census.holds(each.key)
         ]
     if problems:
         hint = f"hint: {_COMMAND} writes it anew" if is_check else f"see {PAGE.relative_to(ROOT)}"

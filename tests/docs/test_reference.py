@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
+import msgspec
 import pytest
 
 from forewarn.config import SETTINGS, Settings
@@ -14,6 +17,8 @@ from forewarn.core.phase import TRANSITIONS
 from forewarn.core.refusal import Code
 from forewarn.edge.limits import IN_WORDS, Limits
 from forewarn.operator import refusals
+from forewarn.wire.arm import parts
+from forewarn.wire.arm.meanings import MEANINGS
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
 from tests.running import RunningService
@@ -114,6 +119,41 @@ def test_every_limit_on_guests_has_its_words():
 
 def test_every_code_of_an_operators_refusal_has_its_status_and_occasion():
     assert set(refusals.OCCASIONS) == {*Code, *refusals.Trouble}
+
+
+def paths(body: type[msgspec.Struct], before: str = "") -> Iterator[str]:
+    """The members that a body is read for, down to the last."""
+    for field in msgspec.structs.fields(body):
+        path = f"{before}{field.encode_name}"
+        below = [
+            each for each in get_args(field.type) if isinstance(each, type) and issubclass(each, msgspec.Struct)
+        ]
+        yield from paths(below[0], f"{path}.") if below else [path]
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("virtualMachines", parts.VmBody),
+        ("virtualMachineScaleSets", parts.ScaleSetBody),
+        ("availabilitySets", parts.SetBody),
+        ("resourceGroups", parts.GroupBody),
+    ],
+)
+def test_every_member_of_an_arm_body_that_is_read_has_its_meaning(kind: str, body: type[msgspec.Struct]):
+    told = list(MEANINGS[kind])
+
+    read = list(paths(body))
+
+    silent = [path for path in read if not any(path == name or path.startswith(f"{name}.") for name in told)]
+    idle = [name for name in told if not any(path == name or path.startswith(f"{name}.") for path in read)]
+    assert (silent, idle) == ([], [])
+    assert set(MEANINGS) == {
+        "virtualMachines",
+        "virtualMachineScaleSets",
+        "availabilitySets",
+        "resourceGroups",
+    }
 
 
 def test_every_setting_has_its_row():

@@ -17,18 +17,18 @@ from tests.fleets import SMALL
 from tests.running import RunningService, running, wait_until
 
 
-def connect(service: RunningService) -> socket.socket:
+def connect(service: RunningService, headers: str = "") -> socket.socket:
     """A socket on which the stream was asked for."""
     connected = socket.create_connection(("127.0.0.1", service.service.operator[1]), timeout=20)
-    connected.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    connected.sendall(f"GET /v1/stream HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n".encode())
     return connected
 
 
 class Listener:
     """Reads the stream on a thread of its own."""
 
-    def __init__(self, service: RunningService) -> None:
-        self._socket = connect(service)
+    def __init__(self, service: RunningService, headers: str = "") -> None:
+        self._socket = connect(service, headers)
         self._file = self._socket.makefile("rb")
         while self._file.readline() != b": listening\n":
             pass

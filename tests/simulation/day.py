@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Condition, Kind, Priority, VmState
 from forewarn.drivers.machines import Trouble
@@ -45,6 +45,10 @@ class Day:
             self._evict: 8,
             self._delete: 6,
             self._stop_or_start: 10,
+            self._reimage: 4,
+            self._several: 4,
+            self._scale: 4,
+            self._do_waiting_work: 3,
             self._degrade: 4,
             self._fail: 3,
             self._recover: 4,
@@ -97,6 +101,27 @@ class Day:
 
     def _redeploy(self, vm: Vm | None = None) -> None:
         self._for_vm(Cause.REDEPLOY, vm)
+
+    def _reimage(self) -> None:
+        self._for_vm(Cause.REIMAGE)
+
+    def _several(self) -> None:
+        if (owner := self._scale_set()) is not None:
+            cause = self._dice.choice([Cause.RESTART, Cause.REDEPLOY, Cause.REIMAGE])
+            names = [vm.name for vm in self._simulation.world.members_of_set(owner)]
+            self._operator.for_vms(cause, tuple(self._dice.sample(names, min(2, len(names)))))
+
+    def _scale(self) -> None:
+        if (owner := self._scale_set()) is not None:
+            self._operator.scale(owner, self._dice.randint(1, 6))
+
+    def _scale_set(self) -> str | None:
+        found = [each.name for each in self._simulation.world.sets.values() if isinstance(each, ScaleSet)]
+        return self._dice.choice(found) if found else None
+
+    def _do_waiting_work(self) -> None:
+        if (vm := self._vm()) is not None:
+            self._operator.do_waiting_work(vm.name)
 
     def _delete(self, vm: Vm | None = None) -> None:
         vm = vm or self._vm()
@@ -174,8 +199,9 @@ class Day:
         if not alone:
             return
         vm = self._dice.choice(alone)
-        noted = [name for name in world.hosts if any(world.operations_on_host(name))]
-        host = self._dice.choice(noted or [host.name for host in spec.hosts])
+        declared = [host.name for host in spec.hosts]
+        noted = [name for name in declared if any(world.operations_on_host(name))]
+        host = self._dice.choice(noted or declared)
         before = {op.id: op.targets for op in world.operations_on_host(host)}
         self._operator.apply_fleet(with_vm_on(spec, vm, host))
         after = {op.id: op.targets for op in self._simulation.world.operations_on_host(host)}

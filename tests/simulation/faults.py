@@ -85,6 +85,8 @@ class FaultyStore:
 class FaultyDriver:
     """The simulated driver, behind a connection that loses calls and replies."""
 
+    makes_machines = True
+
     def __init__(self, driver: SimulatedDriver, dice: Dice, felt: Callable[[], None]) -> None:
         self._driver = driver
         self._dice = dice

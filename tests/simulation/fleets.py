@@ -6,6 +6,7 @@ import random
 from dataclasses import replace
 from datetime import timedelta
 
+from forewarn.core.fleet import Vm
 from forewarn.core.fleet_spec import (
     AvailabilitySetSpec,
     CloudServiceSpec,
@@ -14,7 +15,7 @@ from forewarn.core.fleet_spec import (
     ScaleSetSpec,
     VmSpec,
 )
-from forewarn.core.terms import EvictionPolicy, Priority
+from forewarn.core.terms import AutoApproval, EvictionPolicy, Priority
 
 
 def random_fleet(dice: random.Random) -> FleetSpec:
@@ -24,7 +25,9 @@ def random_fleet(dice: random.Random) -> FleetSpec:
     ]
     names = [host.name for host in hosts]
     is_spread = dice.random() < 0.7
-    web = AvailabilitySetSpec("web", update_domains=dice.choice([2, 2, 3, 5]), spread=is_spread)
+    web = AvailabilitySetSpec(
+        "web", update_domains=dice.choice([2, 2, 3, 5]), spread=is_spread, auto_approve=_policy(dice)
+    )
     vms: list[VmSpec] = []
     address = iter(range(1, 250))
 
@@ -48,6 +51,7 @@ def random_fleet(dice: random.Random) -> FleetSpec:
             priority=Priority.SPOT if spot else Priority.REGULAR,
             eviction_policy=dice.choice(list(EvictionPolicy)),
             terminate_notification=_profile(dice),
+            auto_approve=_policy(dice),
         )
     for n in range(dice.randint(0, 2)):
         vm(f"FrontEnd_IN_{n}", dice.choice(names), cloud_service="legacy")
@@ -60,8 +64,20 @@ def random_fleet(dice: random.Random) -> FleetSpec:
         priority=Priority.SPOT if dice.random() < 0.4 else Priority.REGULAR,
         terminate_notification=timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.6 else None,
         placement_group_size=dice.choice([2, 100]),
+        auto_approve=_policy(dice),
     )
     return FleetSpec(hosts, [web], [pool], [CloudServiceSpec("legacy")], vms)
+
+
+def _policy(dice: random.Random) -> list[AutoApproval]:
+    return [each for each in AutoApproval if dice.random() < (0.6 if each is AutoApproval.ALL_DOWN else 0.15)]
+
+
+def policy_of(fleet: FleetSpec, vm: Vm) -> list[AutoApproval]:
+    """What the fleet says is approved beforehand for the VM."""
+    entries = (*fleet.availability_sets, *fleet.scale_sets) if vm.set_name else fleet.vms
+    wanted = vm.set_name or vm.name
+    return next((each.auto_approve for each in entries if each.name == wanted), [AutoApproval.ALL_DOWN])
 
 
 def _profile(dice: random.Random) -> timedelta | None:

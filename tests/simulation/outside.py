@@ -66,6 +66,11 @@ class Outside:
         row = self._row("SELECT condition FROM hosts WHERE name = ?", host)
         return Condition(row.condition) if row else None
 
+    def is_made_for_one(self, host: str) -> bool:
+        """Whether it was made for a VM that has no other: then it is made anew with it."""
+        row = self._row("SELECT is_declared FROM hosts WHERE name = ?", host)
+        return row is None or not row.is_declared
+
     def place(self, vm: str) -> tuple[str, int] | None:
         """The host that the fleet gave it, and its update domain."""
         row = self._row("SELECT home, update_domain FROM vms WHERE name = ?", vm)

@@ -78,7 +78,7 @@ class Promises:
         self._promise(
             ("condition", host),
             f"{host} was said to be {condition} and is not",
-            lambda: self.outside.condition(host) is condition,
+            lambda: self.outside.condition(host) is condition or self.outside.is_made_for_one(host),
         )
 
     def is_applied(self, spec: FleetSpec) -> None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
+from forewarn.control import machines
 from forewarn.control.plane import ControlPlane
 from forewarn.control.requests import Accepted
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.hosts import Maintenance
+from forewarn.core.requests.sets import ScaleSetWish
 from forewarn.core.terms import Cause, Condition, VmState
 from tests.simulation.witness import Asked
 
@@ -26,13 +29,13 @@ class Operator:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        self._asking: tuple[Cause, tuple[str, ...], str | None] | None = None
+        self._asking: Callable[[str], Asked] | None = None
         self.spec = simulation.fleet
 
     def _ask(
         self, cause: Cause, vms: tuple[str, ...], act: Callable[[ControlPlane], object], host: str | None = None
     ) -> object:
-        self._asking = (cause, vms, host)
+        self._asking = self._known_now(cause, vms, host)
         outcome = self._simulation.request(act)
         self._asking = None
         if isinstance(outcome, Accepted):
@@ -43,17 +46,20 @@ class Operator:
         return outcome
 
     def id_was_drawn(self, operation: str) -> None:
-        """The plane makes an operation: note what was known at that moment."""
-        if self._asking is None:
-            return
-        cause, vms, host = self._asking
+        """The plane makes an operation: note what was known when it was asked for."""
+        if self._asking is not None:
+            self._simulation.witness.asked[operation] = self._asking(operation)
+
+    def _known_now(self, cause: Cause, vms: tuple[str, ...], host: str | None) -> Callable[[str], Asked]:
         known = [vm for name in vms if (vm := self._simulation.world.vms.get(name)) is not None]
-        self._simulation.witness.asked[operation] = Asked(
-            operation,
-            cause,
-            vms,
-            {vm.scope: self._simulation.outside.is_on(vm.scope) for vm in known},
-            had_profile=any(vm.terminate_notification for vm in known),
+        return partial(
+            Asked,
+            cause=cause,
+            vms=vms,
+            scopes_on={vm.scope: self._simulation.outside.is_on(vm.scope) for vm in known},
+            had_profile=any(
+                vm.announces_reimage if cause is Cause.REIMAGE else vm.terminate_notification for vm in known
+            ),
             host=host,
         )
 
@@ -62,6 +68,42 @@ class Operator:
     def for_vm(self, cause: Cause, vm: str) -> object:
         """An owner wants something of a VM."""
         return self._ask(cause, (vm,), lambda plane: plane.ask_for_vm(cause, vm, WHO))
+
+    def for_vms(self, cause: Cause, vms: tuple[str, ...]) -> None:
+        """An owner wants the same of several VMs: all of it, or nothing."""
+        self._ask_batch(cause, vms, lambda plane: machines.ask_for_vms(plane, cause, vms, WHO))
+
+    def scale(self, name: str, capacity: int) -> None:
+        """An owner wants a scale set larger or smaller."""
+        world = self._simulation.world
+        model = world.sets[name]
+        own = {"capacity", "single_placement_group"}
+        known = {each: getattr(model, each) for each in ScaleSetWish.__slots__ if each not in own}
+        members = tuple(vm.name for vm in world.members_of_set(name))
+        wish = ScaleSetWish(**known, capacity=capacity)
+        before = len(members)
+        self._ask_batch(Cause.DELETE, members, lambda plane: machines.put_scale_set(plane, wish, WHO))
+        if len(list(self._simulation.world.members_of_set(name))) > before:
+            self._simulation.counts["scaled out"] += 1
+        self._simulation.lobby.meet_guests()
+
+    def do_waiting_work(self, vm: str) -> None:
+        """An owner wants the work that waits for a VM done now."""
+        self._ask_batch(Cause.REDEPLOY, (vm,), lambda plane: machines.do_waiting_work(plane, [vm], WHO))
+
+    def _ask_batch(self, cause: Cause, vms: tuple[str, ...], act: Callable[[ControlPlane], object]) -> None:
+        self._asking = self._known_now(cause, vms, None)
+        outcome = self._simulation.request(act)
+        self._asking = None
+        if isinstance(outcome, str):
+            world = self._simulation.world
+            made = [each.id for each in world.operations.values() if each.batch == outcome]
+            for operation in made:
+                self._simulation.promises.accepted(operation)
+            if len(made) > 1:
+                self._simulation.counts["several at once"] += 1
+        elif isinstance(outcome, Refusal):
+            self._simulation.counts[f"refused: {outcome.code}"] += 1
 
     def evict(self, vm: str) -> None:
         """The platform wants a VM's capacity back."""

@@ -35,7 +35,7 @@ def schema(address: str) -> dict[str, object]:
     inspector = sa.inspect(made)
     found = {
         table: (
-            [(column["name"], str(column["type"]), column["nullable"]) for column in inspector.get_columns(table)],
+            {column["name"]: (str(column["type"]), column["nullable"]) for column in inspector.get_columns(table)},
             inspector.get_pk_constraint(table)["constrained_columns"],
             sorted((index["name"], tuple(index["column_names"])) for index in inspector.get_indexes(table)),
         )
@@ -186,10 +186,23 @@ def test_a_store_that_cannot_be_opened_says_why_and_what_to_do(address: str, say
     assert hint in refused.value.hint
 
 
-def test_a_password_is_never_in_the_message():
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://nobody:s3cret@127.0.0.1:1/nothing",
+        "postgresql://nobody@127.0.0.1:1/nothing?password=s3cret",
+        "postgresqlx://nobody:s3cret@127.0.0.1/nothing",
+        "postgresql://nobody:s3cret@127.0.0.1:port/nothing",
+        "nobody:s3cret@127.0.0.1",
+        "sqlite://nobody:s3cret@127.0.0.1/nothing",
+    ],
+    ids=["nobody there", "in the query", "unknown database", "no port", "no address", "a file"],
+)
+def test_a_password_is_never_in_the_message(address: str):
     with pytest.raises(StoreError) as refused:
-        SqlStore("postgresql://nobody:s3cret@127.0.0.1:1/nothing")
+        SqlStore(address)
 
+    assert "127.0.0.1" in refused.value.message
     assert "s3cret" not in refused.value.message + refused.value.hint
 
 

@@ -19,6 +19,7 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/edge/desk.py": "limits and time-outs of guests run on real time; a test hands in its own",
     "src/forewarn/control/plane.py": "how old a poll is, is told by the edge's real time; a test hands in its own",
     "src/forewarn/control/timekeeper.py": "a clock that plays follows real time; a test hands in its own",
+    "src/forewarn/operator/sign_in/guesses.py": "who guesses does so in real time; a test hands in its own",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
 }
 

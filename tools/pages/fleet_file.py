@@ -44,6 +44,9 @@ def type_of(kind: type, field: Field[Any]) -> str:
     schema, components = msgspec.json.schema_components([get_type_hints(kind)[field.name]], ref_template="{name}")
     found = schema[0]
     found = components.get(found.get("$ref", ""), found)
+    items = found.get("items") or {}
+    if "$ref" in items:  # no type has a section of its own here
+        found = found | {"items": components[items["$ref"]]}
     kinds = [each for each in found.get("anyOf", [found]) if each.get("type") != "null"]
     return in_words({"anyOf": kinds} if len(kinds) > 1 else kinds[0])
 

@@ -10,6 +10,7 @@ from forewarn.operator.app import ENDPOINTS
 from forewarn.operator.endpoint import LARGEST_BODY, LARGEST_BULKY_BODY, LARGEST_PAGE
 from forewarn.operator.openapi import openapi
 from forewarn.operator.refusals import OCCASIONS
+from forewarn.operator.roles import IN_WORDS
 from tools.markdown import anchor, code, page, table
 from tools.schema import in_words, members
 
@@ -23,6 +24,15 @@ refused. A body has at most {LARGEST_BODY // 2**20} MiB, that of a fleet {LARGES
 refusal is an [ErrorBody](#errorbody) ([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
 
 
+_ROLES = """\
+Once somebody was given a [credential](../howto/sign-in.md), every call needs `Authorization: Bearer TOKEN`, and a
+role: the one in the table, or a larger one. A role may do all that those before it may."""
+
+
+def _roles() -> str:
+    return table(("role", "may also"), [(code(role), words) for role, words in IN_WORDS.items()])
+
+
 def write() -> str:
     """The page."""
     document = openapi(ENDPOINTS)
@@ -32,7 +42,7 @@ def write() -> str:
     sections: dict[str, list[tuple[str, str, Operation]]] = {}
     for path, method, operation in operations:
         sections.setdefault(_section(path), []).append((path, method, operation))
-    parts = [_INTRODUCTION, _overview([each for group in sections.values() for each in group])]
+    parts = [_INTRODUCTION, _ROLES, _roles(), _overview([each for group in sections.values() for each in group])]
     for section, group in sections.items():
         parts += [f"## {section}", *(_operation(*each) for each in group)]
     return page("REST", *parts, "## Errors", _errors(), "## Types", *_types(document["components"]["schemas"]))
@@ -40,7 +50,9 @@ def write() -> str:
 
 def _section(path: str) -> str:
     """What stands together: all that begins with the same two words."""
-    return "/".join(path.split("/")[:3]) if path.startswith("/v1/") else "The service itself"
+    if path.startswith("/v1/"):
+        return "/".join(path.split("/")[:3])
+    return "The service itself" if path.count("/") == 1 else "Signing in, as Azure's clients do"
 
 
 def _heading(path: str, method: str) -> str:
@@ -49,10 +61,14 @@ def _heading(path: str, method: str) -> str:
 
 def _overview(operations: list[tuple[str, str, Operation]]) -> str:
     rows = [
-        (f"[{_heading(path, method)}](#{anchor(_heading(path, method))})", operation["summary"])
+        (
+            f"[{_heading(path, method)}](#{anchor(_heading(path, method))})",
+            operation["x-role"] or "",
+            operation["summary"],
+        )
         for path, method, operation in operations
     ]
-    return table(("route", "what it does"), rows)
+    return table(("route", "role", "what it does"), rows)
 
 
 def _operation(path: str, method: str, operation: Operation) -> str:
@@ -60,13 +76,18 @@ def _operation(path: str, method: str, operation: Operation) -> str:
 
 
 def _details(operation: Operation) -> Iterator[str]:
+    if operation["x-role"] is None:
+        yield "Nobody has to sign in."
+    else:
+        yield f"Role: {operation['x-role']}."
     query = [each for each in operation["parameters"] if each["in"] == "query"]
     if query:
         yield table(("parameter", "what it does"), [(code(each["name"]), each["description"]) for each in query])
     if "requestBody" in operation:
         body = operation["requestBody"]
         needed = "" if body["required"] else " (need not be sent)"
-        yield f"Body{needed}: {in_words(_content(body))}."
+        form = "" if "application/json" in body["content"] else ", as a form"
+        yield f"Body{needed}{form}: {in_words(_content(body))}."
     for status, response in operation["responses"].items():
         if status != "default":
             phrase = HTTPStatus(int(status)).phrase

@@ -1,12 +1,20 @@
-"""The service as the command line sees it: JSON over HTTP, refusals and silence told apart."""
+"""The service as the command line sees it: JSON over HTTP, refusals and silence told apart.
+
+A token comes from the environment or from a file, never from an argument, which everybody on the machine can read;
+and it is in no sentence that is printed.
+"""
 
 from __future__ import annotations
 
 import http.client
 import json
 import os
+import re
+import ssl
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -15,6 +23,8 @@ from forewarn.errors import ForewarnError
 DEFAULT_URL = "http://127.0.0.1:8255"
 _TIMEOUT_SECONDS = 600.0  # an advance of the clock answers when all that was due has been done
 _CONNECT_SECONDS = 5.0
+_TOKEN = re.compile(r"[!-~]+")
+_FOR_OTHERS = stat.S_IRWXO
 
 
 class Refused(ForewarnError):
@@ -28,10 +38,14 @@ class Unreachable(ForewarnError):
 class Client:
     """Calls one service."""
 
-    def __init__(self, url: str | None = None) -> None:
+    def __init__(
+        self, url: str | None = None, token_file: Path | None = None, ca_file: Path | None = None
+    ) -> None:
         given = url or os.environ.get("FOREWARN_URL") or DEFAULT_URL
         self.url = given.rstrip("/")
-        self._host, self._port = _place_of(given)
+        self._host, self._port, is_https = _place_of(given)
+        self._tls = _trusting(ca_file) if is_https else None
+        self._token = _read_token(token_file)
 
     def get(self, path: str, **query: object) -> Any:  # noqa: ANN401 - whatever JSON holds
         """What is at the path."""
@@ -44,6 +58,10 @@ class Client:
     def put(self, path: str, body: object) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Put something in place."""
         return self._call("PUT", path, body, {})
+
+    def delete(self, path: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+        """Take something away."""
+        return self._call("DELETE", path, None, {})
 
     def all(self, path: str, name: str, **query: object) -> list[Any]:
         """All pages of a list."""
@@ -95,9 +113,11 @@ class Client:
     def _send(
         self, method: str, path: str, body: object
     ) -> tuple[http.client.HTTPConnection, http.client.HTTPResponse]:
-        connection = http.client.HTTPConnection(self._host, self._port, timeout=_CONNECT_SECONDS)
+        connection = self._connection()
         data = None if body is None else json.dumps(body).encode()
         headers = {} if data is None else {"Content-Type": "application/json"}
+        if self._token is not None:
+            headers["Authorization"] = f"Bearer {self._token}"
         try:
             connection.connect()
             connection.sock.settimeout(_TIMEOUT_SECONDS)
@@ -112,12 +132,28 @@ class Client:
             raise _refusal(answer.status, raw, self.url)
         return connection, answer
 
+    def _connection(self) -> http.client.HTTPConnection:
+        if self._tls is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=_CONNECT_SECONDS)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=_CONNECT_SECONDS, context=self._tls)
+
     def _unreachable(self, problem: Exception) -> Unreachable:
+        if isinstance(problem, ssl.SSLCertVerificationError):
+            return Unreachable(
+                f"The certificate of {self.url} cannot be trusted: {problem.verify_message.rstrip('.')}.",
+                "Name the authority that vouches for it with --ca-file or FOREWARN_CA_FILE "
+                "(ca.pem of forewarn tls init).",
+            )
+        if isinstance(problem, ssl.SSLError):
+            why = (problem.reason or "the handshake failed").replace("_", " ").lower()
+            return Unreachable(
+                f"What answers at {self.url} does not speak TLS with us: {why}.", "Check --url: is it http://?"
+            )
         reason = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
-        return Unreachable(
-            f"No service answers at {self.url}: {reason}.",
-            "Start one with forewarn serve, or name another with --url or FOREWARN_URL.",
-        )
+        hint = "Start one with forewarn serve, or name another with --url or FOREWARN_URL."
+        if self._tls is None and isinstance(problem, ConnectionResetError):  # what a listener with TLS does
+            hint = "If it speaks TLS, call it as https://; otherwise see its log."
+        return Unreachable(f"No service answers at {self.url}: {reason}.", hint)
 
 
 def _refusal(status: int, raw: bytes, url: str) -> ForewarnError:
@@ -132,13 +168,59 @@ def _no_forewarn(url: str, why: str) -> Unreachable:
     return Unreachable(f"What answers at {url} is no forewarn service: {why}.", "Check --url and FOREWARN_URL.")
 
 
-def _place_of(url: str) -> tuple[str, int]:
-    """The host and the port in an address."""
+def _place_of(url: str) -> tuple[str, int, bool]:
+    """The host and the port in an address, and whether TLS is spoken there."""
+    if "@" in url:  # and whatever stands there is not repeated
+        raise ForewarnError(
+            "The address of the service holds a user's name.", "Sign in with FOREWARN_TOKEN or --token-file."
+        )
     with suppress(ValueError):  # a port that is no number, a bracket that is left open
         parts = urlsplit(url)
-        if parts.scheme == "http" and parts.hostname:
-            return parts.hostname, parts.port or 80
+        if parts.scheme in {"http", "https"} and parts.hostname:
+            is_https = parts.scheme == "https"
+            return parts.hostname, parts.port or (443 if is_https else 80), is_https
     raise ForewarnError(f"{url!r} is no address of a service.", f"Write it like {DEFAULT_URL}.")
+
+
+def _trusting(ca_file: Path | None) -> ssl.SSLContext:
+    """Trust in this authority alone; without one, in those that the system or SSL_CERT_FILE names."""
+    file = ca_file or os.environ.get("FOREWARN_CA_FILE") or None
+    try:
+        return ssl.create_default_context(cafile=file)
+    except ssl.SSLError:
+        raise ForewarnError(f"{file} holds no certificate in PEM.", "Name ca.pem of forewarn tls init.") from None
+    except OSError as problem:
+        raise ForewarnError(
+            f"{file} cannot be read: {problem.strerror}.", "Name another with --ca-file."
+        ) from None
+
+
+def _read_token(file: Path | None) -> str | None:
+    """The token to sign in with, if there is one."""
+    if file is None:
+        return _checked(os.environ.get("FOREWARN_TOKEN", ""), "FOREWARN_TOKEN", is_needed=False)
+    try:
+        with file.open(encoding="utf-8") as opened:
+            is_open_to_others = os.fstat(opened.fileno()).st_mode & _FOR_OTHERS
+            text = "" if is_open_to_others else opened.read()
+    except OSError as problem:
+        raise ForewarnError(
+            f"{file} cannot be read: {problem.strerror}.", "Name another with --token-file."
+        ) from None
+    except UnicodeDecodeError:
+        text = "not a token"
+    if is_open_to_others:
+        raise ForewarnError(f"{file} holds a token, and others on this machine may read it.", f"chmod 600 {file}")
+    return _checked(text, str(file), is_needed=True)
+
+
+def _checked(text: str, where: str, *, is_needed: bool) -> str | None:
+    token = text.strip()
+    if not token and not is_needed:
+        return None
+    if not _TOKEN.fullmatch(token):
+        raise ForewarnError(f"{where} holds no token.", "It is one word, as forewarn token create printed it.")
+    return token
 
 
 def in_path(name: str) -> str:

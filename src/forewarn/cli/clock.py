@@ -35,25 +35,25 @@ def _rate(found: dict[str, Any]) -> str:
 
 @clock.command("show")
 @service_options
-def show(url: str | None, as_json: bool) -> None:
+def show(client: Client, as_json: bool) -> None:
     """What time it is, and when something is due."""
-    _tell(Client(url).get("/v1/clock"), as_json=as_json)
+    _tell(client.get("/v1/clock"), as_json=as_json)
 
 
 @clock.command("advance")
 @click.argument("duration", type=DURATION)
 @service_options
-def advance(duration: timedelta, url: str | None, as_json: bool) -> None:
+def advance(duration: timedelta, client: Client, as_json: bool) -> None:
     """Let time pass (15m, 1h30m, 45s); returns when all that was due has been done."""
     body = {"advance_seconds": duration.total_seconds()}
-    _tell(Client(url).post("/v1/clock", body), as_json=as_json)
+    _tell(client.post("/v1/clock", body), as_json=as_json)
 
 
 @clock.command("next")
 @service_options
-def to_next(url: str | None, as_json: bool) -> None:
+def to_next(client: Client, as_json: bool) -> None:
     """Let time pass until something happens."""
-    _tell(Client(url).post("/v1/clock", {"until": "next"}), as_json=as_json)
+    _tell(client.post("/v1/clock", {"until": "next"}), as_json=as_json)
 
 
 @clock.command("play")
@@ -61,13 +61,13 @@ def to_next(url: str | None, as_json: bool) -> None:
     "--rate", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="How fast."
 )
 @service_options
-def play(rate: float, url: str | None, as_json: bool) -> None:
+def play(rate: float, client: Client, as_json: bool) -> None:
     """Let the clock run by itself."""
-    _tell(Client(url).post("/v1/clock", {"rate": rate}), as_json=as_json)
+    _tell(client.post("/v1/clock", {"rate": rate}), as_json=as_json)
 
 
 @clock.command("pause")
 @service_options
-def pause(url: str | None, as_json: bool) -> None:
+def pause(client: Client, as_json: bool) -> None:
     """Let the clock stand still."""
-    _tell(Client(url).post("/v1/clock", {"rate": 0}), as_json=as_json)
+    _tell(client.post("/v1/clock", {"rate": 0}), as_json=as_json)

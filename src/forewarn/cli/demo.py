@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from forewarn.cli.client import DEFAULT_URL
 from forewarn.config import Settings, show_address
 from forewarn.control.requests import Accepted
 from forewarn.core.event import Event
@@ -79,8 +80,8 @@ class Demo:
         await asyncio.sleep(self._dice.uniform(*seconds) / self._pace)
 
     def _tell_what_to_try(self) -> None:
-        metadata, operator = show_address(self._service.metadata[0]), show_address(self._service.operator)
-        url = "" if self._service.operator == Settings().operator else f" --url http://{operator}"
+        metadata, operator = show_address(self._service.metadata[0]), self._service.operator_url
+        url = "" if operator == DEFAULT_URL else f" --url {operator}"
         click.echo(
             f"""
 You are {YOU}, one of three web servers; the other guests look after themselves. Try, in another terminal:

@@ -28,11 +28,10 @@ def list_events(
     phase: str | None,
     scope: str | None,
     vm: str | None,
-    url: str | None,
+    client: Client,
     as_json: bool,
 ) -> None:
     """Events, oldest first."""
-    client = Client(url)
     found = client.all("/v1/events", "events", phase=phase, scope=scope, vm=vm)
     if as_json:
         show_json({"events": found})
@@ -78,9 +77,8 @@ def _show(found: dict[str, Any], now: str) -> None:
 @event.command("show")
 @event_argument
 @service_options
-def show_event(name: str, url: str | None, as_json: bool) -> None:
+def show_event(name: str, client: Client, as_json: bool) -> None:
     """One event, with what it waits for."""
-    client = Client(url)
     found = client.get(f"/v1/events/{in_path(name)}")
     if as_json:
         show_json(found)
@@ -91,21 +89,20 @@ def show_event(name: str, url: str | None, as_json: bool) -> None:
 @event.command("approve")
 @event_argument
 @service_options
-def approve(name: str, url: str | None, as_json: bool) -> None:
+def approve(name: str, client: Client, as_json: bool) -> None:
     """Approve an event in your name; it starts when nothing else holds it."""
-    _act("approve", name, url, as_json=as_json)
+    _act("approve", name, client, as_json=as_json)
 
 
 @event.command("cancel")
 @event_argument
 @service_options
-def cancel(name: str, url: str | None, as_json: bool) -> None:
+def cancel(name: str, client: Client, as_json: bool) -> None:
     """Cancel an event's whole operation: all its events go, or none."""
-    _act("cancel", name, url, as_json=as_json)
+    _act("cancel", name, client, as_json=as_json)
 
 
-def _act(verb: str, name: str, url: str | None, *, as_json: bool) -> None:
-    client = Client(url)
+def _act(verb: str, name: str, client: Client, *, as_json: bool) -> None:
     found = client.post(f"/v1/events/{in_path(name)}/{verb}")
     if as_json:
         show_json(found)
@@ -116,9 +113,8 @@ def _act(verb: str, name: str, url: str | None, *, as_json: bool) -> None:
 @event.command("watch")
 @any_event_argument
 @service_options
-def watch(name: str | None, url: str | None, as_json: bool) -> int:
+def watch(name: str | None, client: Client, as_json: bool) -> int:
     """Follow an event to its end, or everything there is; leaving it stops nothing."""
-    client = Client(url)
     wanted: str | None = client.get(f"/v1/events/{in_path(name)}")["id"] if name else None
     said: dict[str, tuple[Any, ...]] = {}
     for what, found in client.stream():
@@ -162,9 +158,8 @@ def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: b
 @click.option("--vm", help="Only what concerned this VM.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many lines.")
 @service_options
-def history(vm: str | None, limit: int, url: str | None, as_json: bool) -> None:
+def history(vm: str | None, limit: int, client: Client, as_json: bool) -> None:
     """What has ended, newest first: who asked, who approved, notice promised and given."""
-    client = Client(url)
     found = client.get("/v1/history", vm=vm, limit=limit)
     if as_json:
         show_json(found)

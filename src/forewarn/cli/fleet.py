@@ -28,7 +28,7 @@ def fleet() -> None:
 @fleet.command("apply")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @service_options
-def apply(file: Path, url: str | None, as_json: bool) -> None:
+def apply(file: Path, client: Client, as_json: bool) -> None:
     """Make the fleet what FILE says: all of it, or nothing."""
     try:
         text = file.read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def apply(file: Path, url: str | None, as_json: bool) -> None:
     except BadFleet as problem:
         raise Refused(str(problem)) from None
     try:
-        answer = Client(url).put("/v1/fleet", msgspec.to_builtins(spec))
+        answer = client.put("/v1/fleet", msgspec.to_builtins(spec))
     except Refused as refused:
         raise Refused(_with_lines(refused.message, text, str(file)), refused.hint) from None
     if as_json:
@@ -67,9 +67,8 @@ def _with_lines(message: str, text: str, name: str) -> str:
 
 @fleet.command("show")
 @service_options
-def show(url: str | None, as_json: bool) -> None:
+def show(client: Client, as_json: bool) -> None:
     """What the fleet consists of."""
-    client = Client(url)
     found = client.get("/v1/fleet")
     if as_json:
         show_json(found)
@@ -97,9 +96,9 @@ def show(url: str | None, as_json: bool) -> None:
 
 @fleet.command("export")
 @service_options
-def export(url: str | None, as_json: bool) -> None:
+def export(client: Client, as_json: bool) -> None:
     """The fleet as a fleet file."""
-    found = Client(url).get("/v1/fleet")
+    found = client.get("/v1/fleet")
     if as_json:
         show_json(found)
     else:

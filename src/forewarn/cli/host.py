@@ -19,9 +19,9 @@ def host() -> None:
 
 @host.command("list")
 @service_options
-def list_hosts(url: str | None, as_json: bool) -> None:
+def list_hosts(client: Client, as_json: bool) -> None:
     """All hosts, by name."""
-    found = Client(url).all("/v1/hosts", "hosts")
+    found = client.all("/v1/hosts", "hosts")
     if as_json:
         show_json({"hosts": found})
         return
@@ -43,9 +43,9 @@ def list_hosts(url: str | None, as_json: bool) -> None:
 @host.command("show")
 @host_argument
 @service_options
-def show_host(name: str, url: str | None, as_json: bool) -> None:
+def show_host(name: str, client: Client, as_json: bool) -> None:
     """One host."""
-    found = Client(url).get(f"/v1/hosts/{in_path(name)}")
+    found = client.get(f"/v1/hosts/{in_path(name)}")
     if as_json:
         show_json(found)
         return
@@ -121,7 +121,7 @@ def maintain(
     seconds: int | None,
     notice: timedelta | None,
     description: str | None,
-    url: str | None,
+    client: Client,
     as_json: bool,
 ) -> None:
     """Announce planned work on a host."""
@@ -132,33 +132,33 @@ def maintain(
         "notice_seconds": None if notice is None else round(notice.total_seconds()),
         "description": description,
     }
-    _tell(Client(url).post(f"/v1/hosts/{in_path(name)}/maintain", body), name, as_json=as_json)
+    _tell(client.post(f"/v1/hosts/{in_path(name)}/maintain", body), name, as_json=as_json)
 
 
 @host.command("degrade")
 @host_argument
 @click.option("--notice", type=DURATION, help="How long ahead its VMs are moved (default 7 days).")
 @service_options
-def degrade(name: str, notice: timedelta | None, url: str | None, as_json: bool) -> None:
+def degrade(name: str, notice: timedelta | None, client: Client, as_json: bool) -> None:
     """Say that a host is expected to fail: its VMs are to be redeployed."""
     body = {"notice_seconds": None if notice is None else round(notice.total_seconds())}
-    _tell(Client(url).post(f"/v1/hosts/{in_path(name)}/degrade", body), name, as_json=as_json)
+    _tell(client.post(f"/v1/hosts/{in_path(name)}/degrade", body), name, as_json=as_json)
 
 
 @host.command("fail")
 @host_argument
 @service_options
-def fail(name: str, url: str | None, as_json: bool) -> None:
+def fail(name: str, client: Client, as_json: bool) -> None:
     """Say that a host has failed: its VMs are brought back elsewhere, without notice."""
-    _tell(Client(url).post(f"/v1/hosts/{in_path(name)}/fail"), name, as_json=as_json)
+    _tell(client.post(f"/v1/hosts/{in_path(name)}/fail"), name, as_json=as_json)
 
 
 @host.command("recover")
 @host_argument
 @service_options
-def recover(name: str, url: str | None, as_json: bool) -> None:
+def recover(name: str, client: Client, as_json: bool) -> None:
     """Say that a host is well again."""
-    answer = Client(url).post(f"/v1/hosts/{in_path(name)}/recover")
+    answer = client.post(f"/v1/hosts/{in_path(name)}/recover")
     if as_json:
         show_json(answer)
     else:

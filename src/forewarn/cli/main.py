@@ -26,6 +26,9 @@ _COMMANDS = {
     "scope": ("forewarn.cli.scope", "scope", "Scopes: who shares a document, and whether anybody asks."),
     "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, cancel, history."),
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
+    "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
+    "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),
+    "tls": ("forewarn.cli.tls", "tls", "A private authority and a certificate for the service."),
     "completion": ("forewarn.cli.completion", "completion", "Completion for bash, zsh or fish."),
 }
 

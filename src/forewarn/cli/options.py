@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -17,12 +19,41 @@ from forewarn.wire.times import parse_duration
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def service_options(command: F) -> F:
-    """Where the service is, and whether a program is listening."""
-    command = click.option("--json", "as_json", is_flag=True, help="Print JSON for programs.")(command)
-    return click.option(
-        "--url", metavar="URL", help="The service (default FOREWARN_URL, else http://127.0.0.1:8255)."
-    )(command)
+_FILE = click.Path(path_type=Path, dir_okay=False)
+
+
+def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Where the service is and how one signs in there, as a `client`; and whether a program is listening."""
+
+    @wraps(command)
+    def with_client(
+        *arguments: Any,  # noqa: ANN401 - whatever the command takes
+        url: str | None,
+        token_file: Path | None,
+        ca_file: Path | None,
+        **options: Any,  # noqa: ANN401 - the same
+    ) -> Any:  # noqa: ANN401 - and returns
+        return command(*arguments, client=Client(url, token_file, ca_file), **options)
+
+    for option in reversed(
+        (
+            click.option(
+                "--url", metavar="URL", help="The service (default FOREWARN_URL, else http://127.0.0.1:8255)."
+            ),
+            click.option(
+                "--token-file", metavar="FILE", type=_FILE, help="File with your token (else FOREWARN_TOKEN)."
+            ),
+            click.option(
+                "--ca-file",
+                metavar="FILE",
+                type=_FILE,
+                help="Authority that vouches for an https service (default FOREWARN_CA_FILE, else the system's).",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="Print JSON for programs."),
+        )
+    ):
+        option(with_client)
+    return with_client
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
@@ -63,7 +94,8 @@ class Name(click.ParamType):  # type: ignore[type-arg] # generic in some version
 def _complete(path: str, section: str, text_of: Callable[[Any], str]) -> Callable[..., list[CompletionItem]]:
     def complete(ctx: click.Context, _param: click.Parameter, beginning: str) -> list[CompletionItem]:
         try:
-            found = Client(ctx.params.get("url")).get(path)[section]
+            client = Client(*(ctx.params.get(name) for name in ("url", "token_file", "ca_file")))
+            found = client.get(path)[section]
         except (ForewarnError, KeyError, TypeError):
             return []
         return [CompletionItem(text) for text in map(text_of, found) if text.startswith(beginning)]

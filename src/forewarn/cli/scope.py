@@ -16,9 +16,8 @@ def scope() -> None:
 
 @scope.command("list")
 @service_options
-def list_scopes(url: str | None, as_json: bool) -> None:
+def list_scopes(client: Client, as_json: bool) -> None:
     """All scopes."""
-    client = Client(url)
     found = client.all("/v1/scopes", "scopes")
     if as_json:
         show_json({"scopes": found})
@@ -43,9 +42,8 @@ def list_scopes(url: str | None, as_json: bool) -> None:
 @scope.command("show")
 @scope_argument
 @service_options
-def show_scope(name: str, url: str | None, as_json: bool) -> None:
+def show_scope(name: str, client: Client, as_json: bool) -> None:
     """One scope."""
-    client = Client(url)
     found = client.get(f"/v1/scopes/{in_path(name)}")
     if as_json:
         show_json(found)

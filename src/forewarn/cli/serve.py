@@ -107,12 +107,18 @@ def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imp
     fields(
         [
             ("guests", [f"http://{show_address(each)}/metadata/scheduledevents" for each in service.metadata]),
-            ("operators", f"http://{show_address(service.operator)}"),
+            ("operators", service.operator_url),
             ("store", service.store.address),
             ("clock", clock),
             ("fleet", f"{counted(len(world.hosts), 'host')}, {counted(len(world.vms), 'VM')}{guest}"),
         ]
     )
+    if service.is_networked and service.operator_url.startswith("http:"):
+        click.echo(
+            f"warning: {service.operator_url} has no TLS, so tokens cross the network as they are; "
+            "forewarn tls init makes what --tls-cert and --tls-key want.",
+            err=True,
+        )
     if service.fleet_differences:
         click.echo(
             f"The fleet differs from {settings.fleet} (forewarn fleet apply changes it on purpose):", err=True

@@ -18,9 +18,9 @@ def vm() -> None:
 
 @vm.command("list")
 @service_options
-def list_vms(url: str | None, as_json: bool) -> None:
+def list_vms(client: Client, as_json: bool) -> None:
     """All VMs, by name."""
-    found = Client(url).all("/v1/vms", "vms")
+    found = client.all("/v1/vms", "vms")
     if as_json:
         show_json({"vms": found})
         return
@@ -43,9 +43,9 @@ def list_vms(url: str | None, as_json: bool) -> None:
 @vm.command("show")
 @vm_argument
 @service_options
-def show_vm(name: str, url: str | None, as_json: bool) -> None:
+def show_vm(name: str, client: Client, as_json: bool) -> None:
     """One VM."""
-    found = Client(url).get(f"/v1/vms/{in_path(name)}")
+    found = client.get(f"/v1/vms/{in_path(name)}")
     if as_json:
         show_json(found)
         return
@@ -72,8 +72,7 @@ def show_vm(name: str, url: str | None, as_json: bool) -> None:
     )
 
 
-def _ask(verb: str, name: str, url: str | None, body: dict[str, Any] | None = None, *, as_json: bool) -> None:
-    client = Client(url)
+def _ask(verb: str, name: str, client: Client, body: dict[str, Any] | None = None, *, as_json: bool) -> None:
     answer = client.post(f"/v1/vms/{in_path(name)}/{verb}", body)
     if as_json:
         show_json(answer)
@@ -111,8 +110,8 @@ def _command(verb: str, text: str) -> None:
     @vm.command(verb, help=text)
     @vm_argument
     @service_options
-    def ask(name: str, url: str | None, as_json: bool) -> None:
-        _ask(verb, name, url, as_json=as_json)
+    def ask(name: str, client: Client, as_json: bool) -> None:
+        _ask(verb, name, client, as_json=as_json)
 
 
 _command("restart", "Restart a VM: a Reboot, announced 15 minutes ahead where its scope is on.")
@@ -126,6 +125,6 @@ _command("start", "Start a VM, at once.")
 @vm_argument
 @click.option("--deallocate", is_flag=True, help="Give its place on the host back as well.")
 @service_options
-def stop(name: str, deallocate: bool, url: str | None, as_json: bool) -> None:
+def stop(name: str, deallocate: bool, client: Client, as_json: bool) -> None:
     """Stop a VM, at once."""
-    _ask("stop", name, url, {"deallocate": deallocate}, as_json=as_json)
+    _ask("stop", name, client, {"deallocate": deallocate}, as_json=as_json)

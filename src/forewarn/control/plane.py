@@ -32,6 +32,7 @@ from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests import clocks, lateness, notices
+from forewarn.core.requests.machines import Workshop
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
@@ -72,6 +73,7 @@ class ControlPlane(Requests):
         self.observers: list[Callable[[Changes], None]] = []
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._new_id = new_id
+        self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
         self._looks: Wakes[str, datetime] = Wakes()
         self._due: set[str] = set()

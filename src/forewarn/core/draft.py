@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import cast
 
 from forewarn.core.event import EVENTS_PER_COMMIT, Event, visible
-from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Condition
@@ -20,7 +20,7 @@ from forewarn.core.world import Changes, Deed, Entity, Names, World
 Key = tuple[type, str | tuple[str, str]]
 
 # Applied and written in this order: an event finds its operation, an operation its machines.
-_ORDER = (Host, AvailabilitySet, ScaleSet, CloudService, Scope, Vm, Operation, Event, Attempt)
+_ORDER = (ResourceGroup, Host, AvailabilitySet, ScaleSet, CloudService, Scope, Vm, Operation, Event, Attempt)
 
 
 class Draft:
@@ -67,6 +67,10 @@ class Draft:
         """The scope of that id."""
         return cast("Scope", self._put.get((Scope, scope)) or self.world.scopes[scope])
 
+    def scope_or_none(self, scope: str) -> Scope | None:
+        """The scope of that id, if there is one."""
+        return cast("Scope | None", self._put.get((Scope, scope)) or self.world.scopes.get(scope))
+
     def operation(self, operation: str) -> Operation:
         """The operation of that id."""
         return cast("Operation", self._put.get((Operation, operation)) or self.world.operations[operation])
@@ -90,9 +94,23 @@ class Draft:
         known = dict.fromkeys(attempt.vm for attempt in self.world.attempts_of(operation))
         return [self.attempt(operation, vm) for vm in known | self._attempts_put.get(operation, {})]
 
+    def new_user_operations(self, scope: str) -> int:
+        """How many operations users ask for in this draft, on VMs of the scope."""
+        return sum(
+            isinstance(each, Operation)
+            and each.cause.is_users
+            and each.id not in self.world.operations
+            and any(self.vm(name).scope == scope for name in each.targets)
+            for each in self._put.values()
+        )
+
     def changed_vms(self) -> list[Vm]:
         """The VMs that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Vm)]
+
+    def changed_operations(self) -> list[Operation]:
+        """The operations that this draft changes, as it leaves them."""
+        return [entity for entity in self._put.values() if isinstance(entity, Operation)]
 
     @property
     def is_empty(self) -> bool:
@@ -178,5 +196,7 @@ def find(world: World, entity: Entity) -> Entity | None:
             return world.vms.get(entity.name)
         case Host():
             return world.hosts.get(entity.name)
+        case ResourceGroup():
+            return world.groups.get(entity.name)
         case AvailabilitySet() | ScaleSet() | CloudService():
             return world.sets.get(entity.name)

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from forewarn.core.terms import Condition, EvictionPolicy, Priority, VmState
+from forewarn.core.terms import AutoApproval, Condition, EvictionPolicy, Priority, VmState
 
 DEFAULT_RESOURCE_GROUP = "default"
 DEFAULT_UPDATE_DOMAINS = 5
 DEFAULT_FAULT_DOMAINS = 2
 DEFAULT_PLACEMENT_GROUP_SIZE = 100
+DEFAULT_AUTO_APPROVE: tuple[str, ...] = (AutoApproval.ALL_DOWN,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,16 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True)
+class ResourceGroup:
+    """A name under which clients of ARM find VMs and sets; one that nobody declared exists with what is in it."""
+
+    name: str
+    kept: str = ""  # what a client wrote besides, as JSON; it is given back and has no effect
+    is_gone: bool = False
+    version: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class AvailabilitySet:
     """Machines of one job, spread over update and fault domains."""
 
@@ -40,6 +51,9 @@ class AvailabilitySet:
     update_domains: int = DEFAULT_UPDATE_DOMAINS
     fault_domains: int = DEFAULT_FAULT_DOMAINS
     spread: bool = True
+    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
+    tags: Mapping[str, str] = field(default_factory=dict)
+    kept: str = ""
     is_gone: bool = False
     version: int = 0
 
@@ -59,6 +73,10 @@ class ScaleSet:
     placement_group_size: int = DEFAULT_PLACEMENT_GROUP_SIZE
     zones: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
+    announces_reimage: bool = False
+    is_leaving: bool = False  # it goes with the last of its instances
+    kept: str = ""
     is_gone: bool = False
     version: int = 0
 
@@ -110,6 +128,9 @@ class Vm:
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
     terminate_notification: timedelta | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
+    auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE  # a member of a set goes by the set's
+    announces_reimage: bool = False
+    kept: str = ""
     state: VmState = VmState.RUNNING
     version: int = 0
 

@@ -23,6 +23,11 @@ LAST_FAULT_DOMAIN = 999  # of a host
 MOST_INSTANCES = 100_000
 
 
+def is_name(text: str) -> bool:
+    """Whether a host, a set or a VM may be called so."""
+    return _NAME.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where in a description something stands: the nth entry of a section, and the key in it."""
@@ -51,6 +56,7 @@ def check(spec: FleetSpec) -> list[Problem]:
         *_check_names(spec),
         *_check_numbers(spec),
         *_check_references(spec),
+        *_check_policies(spec),
         *_check_ways_in(spec),
     ]
 
@@ -72,19 +78,14 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
         *_entries("scale_sets", spec),
         *_entries("cloud_services", spec),
     )
-    instances = (
-        (Place("scale_sets", index, "name"), f"{each.name}_{number}")
-        for index, each in enumerate(spec.scale_sets)
-        for number in range(min(each.capacity, MOST_INSTANCES))
-    )
     for what, names in (
         ("host", _entries("hosts", spec)),
         ("set", sets),
-        ("VM", (*_entries("vms", spec), *instances)),
+        ("VM", _entries("vms", spec)),
     ):
         seen: dict[str, str] = {}
         for place, name in names:
-            if not _NAME.fullmatch(name):
+            if not is_name(name):
                 yield Problem(
                     place,
                     f"{name!r} cannot be the name of a {what}.",
@@ -93,6 +94,15 @@ def _check_names(spec: FleetSpec) -> Iterator[Problem]:
             elif name.lower() in seen:
                 yield Problem(place, f"The {what} name {name} is used twice.", "Give one of the two another name.")
             seen.setdefault(name.lower(), name)
+
+    for index, each in enumerate(spec.scale_sets):  # which instances there are is known to the plan
+        last = f"{each.name}_{each.capacity - 1}"
+        if each.capacity > 0 and is_name(each.name) and not is_name(last):
+            yield Problem(
+                Place("scale_sets", index, "name"),
+                f"{last!r} cannot be the name of a VM.",
+                f"Use {NAME_IN_WORDS}.",
+            )
 
 
 def _entries(section: str, spec: FleetSpec) -> list[tuple[Place, str]]:
@@ -167,6 +177,18 @@ def _check_references(spec: FleetSpec) -> Iterator[Problem]:
                     f"{vm.name} belongs to the {key.replace('_', ' ')} {name}, which does not exist.",
                     f'Add [[{key}s]] with name = "{name}".',
                 )
+
+
+def _check_policies(spec: FleetSpec) -> Iterator[Problem]:
+    """A VM of a set goes by the set's policy."""
+    usual = VmSpec("").auto_approve
+    for index, vm in enumerate(spec.vms):
+        if (vm.availability_set or vm.scale_set) and vm.auto_approve != usual:
+            yield Problem(
+                Place("vms", index, "auto_approve"),
+                f"{vm.name} is in {vm.set_name} and goes by that set's auto_approve.",
+                "Put it there.",
+            )
 
 
 def _no_host(where: Place, host: str) -> Problem:

@@ -16,6 +16,7 @@ from forewarn.core.fleet_spec import (
     ScaleSetSpec,
     VmSpec,
 )
+from forewarn.core.terms import AutoApproval
 from forewarn.core.world import World
 
 T = TypeVar("T", Host, Vm, AvailabilitySet | CloudService | ScaleSet)
@@ -51,13 +52,19 @@ def _host(host: Host) -> HostSpec:
 
 def _availability_set(each: AvailabilitySet) -> AvailabilitySetSpec:
     return AvailabilitySetSpec(
-        each.name, each.update_domains, each.fault_domains, each.spread, each.resource_group
+        each.name,
+        each.update_domains,
+        each.fault_domains,
+        each.spread,
+        each.resource_group,
+        [AutoApproval(name) for name in each.auto_approve],
+        dict(each.tags),
     )
 
 
 def _scale_set(each: ScaleSet) -> ScaleSetSpec:
     known = {field.name: getattr(each, field.name) for field in fields(ScaleSetSpec)}
-    lists = {name: list(known[name]) for name in ("hosts", "addresses", "zones")}
+    lists = {name: list(known[name]) for name in ("hosts", "addresses", "zones", "auto_approve")}
     return ScaleSetSpec(**(known | lists | {"tags": dict(each.tags)}))
 
 
@@ -81,4 +88,6 @@ def _vm(world: World, vm: Vm) -> VmSpec:
         terminate_notification=vm.terminate_notification,
         resource_group=vm.resource_group,
         tags=dict(vm.tags),
+        auto_approve=[AutoApproval(name) for name in vm.auto_approve],
+        announces_reimage=vm.announces_reimage,
     )

@@ -24,11 +24,9 @@ from forewarn.core.fleet import (
 from forewarn.core.fleet_check import NOWHERE, Place, Problem
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.scope import Scope, ScopeKind, generation_of
+from forewarn.core.seats import instance_name, make_instance, new_scope, own_host, seat_of
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
-
-_BASE36 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_COMPUTER_NAME_DIGITS = 6
 
 
 @dataclass(slots=True)
@@ -63,7 +61,9 @@ class _Planner:
         self._scope_ids = {scope.belongs_to: scope.id for scope in world.scopes.values()}
         self._taken = set(world.scopes)
         self._hosts = {host.name: Host(**_values(host)) for host in spec.hosts}
+        self._declared = set(self._hosts)
         self._domains = {each.name: each.update_domains for each in spec.availability_sets}
+        self._scale_sets: dict[str, ScaleSet] = {}
         self._wanted: dict[str, Vm] = {}
         self._places: dict[str, Place] = {}
 
@@ -80,13 +80,17 @@ class _Planner:
     def _want_sets(self) -> None:
         wanted: dict[str, VmSet] = {}
         for availability_set in self._spec.availability_sets:
-            wanted[availability_set.name] = AvailabilitySet(**_values(availability_set))
+            approvals = {"auto_approve": tuple(availability_set.auto_approve)}
+            wanted[availability_set.name] = AvailabilitySet(**(_values(availability_set) | approvals))
         for service in self._spec.cloud_services:
             wanted[service.name] = CloudService(**_values(service))
         for scale_set in self._spec.scale_sets:
-            lists = {key: tuple(getattr(scale_set, key)) for key in ("hosts", "addresses", "zones")}
+            lists = {
+                key: tuple(getattr(scale_set, key)) for key in ("hosts", "addresses", "zones", "auto_approve")
+            }
             notice = {"terminate_notification": notice_of(scale_set.terminate_notification)}
-            wanted[scale_set.name] = ScaleSet(**(_values(scale_set) | lists | notice))
+            made = ScaleSet(**(_values(scale_set) | lists | notice))
+            wanted[scale_set.name] = self._scale_sets[scale_set.name] = made
         for name, each in wanted.items():
             before = self._world.sets.get(name)
             if before is not None and type(before) is not type(each):
@@ -97,7 +101,10 @@ class _Planner:
                     f"{name} is a {_KIND_OF[type(before)]} already.",
                     "Give this one another name, or apply a fleet without it first.",
                 )
-            elif before is None or replace(before, version=0) != each:
+                continue
+            if before is not None:
+                each = _as_kept(each, before)  # noqa: PLW2901 - with what no file says
+            if before is None or replace(before, version=0) != each:
                 self._plan.sets.append(each)
                 self._differs(before, f"{_KIND_OF[type(each)]} {name}")
         for name, before in self._world.sets.items():
@@ -122,13 +129,14 @@ class _Planner:
                 order[name] = position + 1
             self._places[spec.name] = Place("vms", index)
             self._wanted[spec.name] = self._vm_of(spec, position)
+        named = {name.lower(): name for name in self._wanted}
         for index, scale_set in enumerate(self._spec.scale_sets):
             for number in self._instance_numbers(scale_set):
                 vm = self._instance_of(scale_set, number)
-                if vm.name in self._wanted:
+                if (other := named.get(vm.name.lower())) is not None:
                     self._problem(
-                        self._places[vm.name],
-                        f"The VM name {vm.name} is used twice: {scale_set.name} has such an instance.",
+                        self._places[other],
+                        f"The VM name {other} is used twice: {scale_set.name} has such an instance.",
                         "Give this one another name.",
                     )
                 self._places[vm.name] = Place("scale_sets", index, "capacity")
@@ -178,46 +186,33 @@ class _Planner:
             "fault_domain": host.fault_domain,
             "zone": spec.zone or host.zone,
             "addresses": tuple(spec.addresses),
+            "auto_approve": tuple(spec.auto_approve),
+            "kept": before.kept if before else "",
             "terminate_notification": notice_of(spec.terminate_notification),
         }
         return Vm(**values)
 
-    def _instance_of(self, scale_set: ScaleSetSpec, number: int) -> Vm:
-        name = f"{scale_set.name}_{number}"
-        home = scale_set.hosts[number % len(scale_set.hosts)] if scale_set.hosts else None
-        zone = scale_set.zones[number % len(scale_set.zones)] if scale_set.zones else None
-        host = self._home(name, home, zone)
-        group = number // scale_set.placement_group_size
+    def _instance_of(self, spec: ScaleSetSpec, number: int) -> Vm:
+        scale_set = self._scale_sets[spec.name]
+        home, zone = seat_of(scale_set, number)
+        name = instance_name(scale_set, number)
         before = self._world.vms.get(name)
-        return Vm(
-            name=name,
-            vm_id=before.vm_id if before else str(uuid5(self._seed, name)),
-            host=host.name,
-            home=home,
+        group = number // scale_set.placement_group_size
+        vm = make_instance(
+            scale_set,
+            number,
+            host=self._home(name, home, zone),
             scope=self._scope_for(ScopeKind.PLACEMENT_GROUP, scale_set.name, group),
-            resource_group=scale_set.resource_group,
-            set_name=scale_set.name,
-            instance=number,
-            placement_group=group,
-            update_domain=number % DEFAULT_UPDATE_DOMAINS,
-            fault_domain=host.fault_domain,
-            zone=zone or host.zone,
-            addresses=tuple(scale_set.addresses[number : number + 1]),
-            computer_name=f"{scale_set.name}{_base36(number)}",
-            priority=scale_set.priority,
-            eviction_policy=scale_set.eviction_policy,
-            terminate_notification=notice_of(scale_set.terminate_notification),
-            tags=scale_set.tags,
+            vm_id=before.vm_id if before else str(uuid5(self._seed, name)),
         )
+        return replace(vm, kept=before.kept) if before else vm
 
     def _home(self, vm: str, named: str | None, zone: str | None) -> Host:
         """The host that the description gives the VM, or one of its own."""
         if named is not None:
             return self._hosts[named]
-        own = f"{vm}-host"
-        while own in self._hosts and self._hosts[own].is_declared:
-            own += "-own"
-        return self._hosts.setdefault(own, Host(own, zone=zone, is_declared=False))
+        own = own_host(vm, zone, self._declared)
+        return self._hosts.setdefault(own.name, own)
 
     # Scopes.
 
@@ -231,15 +226,12 @@ class _Planner:
         return self._scope_for(ScopeKind.VM, spec.name)
 
     def _scope_for(self, kind: ScopeKind, subject: str, group: int | None = None) -> str:
-        """The id of a scope: the name of what it is the scope of, qualified only where that is taken."""
         key = (kind, subject, group)
         if key not in self._scope_ids:
-            wish = f"{subject}/{group}" if group else subject
-            prefix = "vm" if kind is ScopeKind.VM else "set"
-            scope = wish if wish not in self._taken else f"{prefix}/{wish}"
-            self._scope_ids[key] = scope
-            self._taken.add(scope)
-            self._plan.scopes.append(Scope(scope, kind, subject, generation_of(self._seed), placement_group=group))
+            scope = new_scope(kind, subject, group, generation_of(self._seed), self._taken)
+            self._scope_ids[key] = scope.id
+            self._taken.add(scope.id)
+            self._plan.scopes.append(scope)
         return self._scope_ids[key]
 
     # Comparing.
@@ -339,6 +331,15 @@ _KIND_OF = {AvailabilitySet: "availability set", ScaleSet: "scale set", CloudSer
 _SECTION_OF = {AvailabilitySet: "availability_sets", ScaleSet: "scale_sets", CloudService: "cloud_services"}
 
 
+def _as_kept(wanted: VmSet, before: VmSet) -> VmSet:
+    """The set as the file has it, with what clients of ARM wrote besides."""
+    if isinstance(wanted, ScaleSet) and isinstance(before, ScaleSet):
+        return replace(wanted, kept=before.kept, is_leaving=before.is_leaving)
+    if isinstance(wanted, AvailabilitySet) and isinstance(before, AvailabilitySet):
+        return replace(wanted, kept=before.kept)
+    return wanted
+
+
 def _values(spec: object) -> dict[str, Any]:
     return {each.name: getattr(spec, each.name) for each in fields(spec)}  # type: ignore[arg-type]
 
@@ -354,11 +355,3 @@ def _said(value: object) -> str:
     if isinstance(value, (tuple, list)):
         return " ".join(map(str, value)) or "none"
     return "none" if value is None else str(value)
-
-
-def _base36(number: int) -> str:
-    digits = ""
-    while number:
-        number, digit = divmod(number, 36)
-        digits = _BASE36[digit] + digits
-    return digits.rjust(_COMPUTER_NAME_DIGITS, "0")

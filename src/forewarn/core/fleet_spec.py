@@ -15,7 +15,7 @@ from forewarn.core.fleet import (
     DEFAULT_UPDATE_DOMAINS,
 )
 from forewarn.core.notice import LEAST_NOTICE
-from forewarn.core.terms import EvictionPolicy, Kind, Priority
+from forewarn.core.terms import AutoApproval, EvictionPolicy, Kind, Priority
 
 
 def notice_of(given: timedelta | bool | None) -> timedelta | None:  # noqa: FBT001 - as the file has it
@@ -23,6 +23,10 @@ def notice_of(given: timedelta | bool | None) -> timedelta | None:  # noqa: FBT0
     if isinstance(given, bool):
         return LEAST_NOTICE[Kind.TERMINATE] if given else None
     return given
+
+
+def _usual_approvals() -> list[AutoApproval]:
+    return [AutoApproval.ALL_DOWN]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class AvailabilitySetSpec:
     fault_domains: int = DEFAULT_FAULT_DOMAINS
     spread: bool = True
     resource_group: str = DEFAULT_RESOURCE_GROUP
+    auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
+    tags: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,8 @@ class ScaleSetSpec:
     zones: list[str] = field(default_factory=list)
     resource_group: str = DEFAULT_RESOURCE_GROUP
     tags: dict[str, str] = field(default_factory=dict)
+    auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
+    announces_reimage: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +99,8 @@ class VmSpec:
     terminate_notification: timedelta | bool | None = None  # true: the least there is
     resource_group: str = DEFAULT_RESOURCE_GROUP
     tags: dict[str, str] = field(default_factory=dict)
+    auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
+    announces_reimage: bool = False
 
     @property
     def set_name(self) -> str | None:

@@ -19,6 +19,12 @@ _TERMINATE = (
     "How long ahead a delete is announced, `PT5M` to `PT15M`; `true` for the least, without it not at all."
 )
 
+_AUTO_APPROVE = (
+    "What is approved without asking the guests: `Reboot` and `Redeploy` for what the owner asks for, "
+    "`AllInstancesDown` for anything while no VM of the document runs."
+)
+_REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
+
 TABLES: Mapping[type, str] = {
     HostSpec: "What VMs run on.",
     AvailabilitySetSpec: "VMs of one job, spread over update and fault domains: one scope, with one document.",
@@ -40,6 +46,8 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "fault_domains": f"1 to {MOST_FAULT_DOMAINS}.",
         "spread": "`true`: two update domains on one host are refused. `false`: they are taken.",
         "resource_group": _RESOURCE_GROUP,
+        "auto_approve": _AUTO_APPROVE,
+        "tags": "Names and values that clients are told.",
     },
     ScaleSetSpec: {
         "name": "As of an availability set.",
@@ -50,10 +58,15 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "priority": _PRIORITY,
         "eviction_policy": _EVICTION_POLICY,
         "terminate_notification": _TERMINATE,
-        "placement_group_size": f"How many instances share one document, 1 to {MOST_INSTANCES}.",
+        "placement_group_size": (
+            f"How many instances share one document, 1 to {MOST_INSTANCES}, by their numbers: with 100, `NAME_0` "
+            "to `NAME_99` share one, even if some of them have gone and later ones have come."
+        ),
         "zones": "The zones that the instances are in, in turn.",
         "resource_group": _RESOURCE_GROUP,
         "tags": _TAGS,
+        "auto_approve": _AUTO_APPROVE,
+        "announces_reimage": _REIMAGE,
     },
     CloudServiceSpec: {
         "name": "As of an availability set.",
@@ -78,5 +91,7 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "terminate_notification": _TERMINATE,
         "resource_group": _RESOURCE_GROUP,
         "tags": _TAGS,
+        "auto_approve": f"{_AUTO_APPROVE} A VM of a set goes by the set's, and is refused one of its own.",
+        "announces_reimage": _REIMAGE,
     },
 }

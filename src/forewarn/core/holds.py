@@ -13,6 +13,7 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.policy import nobody_is_up
 from forewarn.core.terms import Cause, Kind
 from forewarn.core.world import World
 
@@ -143,10 +144,10 @@ def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[
     """
     events = [event for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
     gates = [event for event in events if world.scopes[event.scope].is_on]
-    if gates and all(event.approvals for event in gates):
+    if gates and all(event.approvals or nobody_is_up(world, event) for event in gates):
         return
     for event in events:
-        if not event.is_cleared(now):
+        if not event.is_cleared(now) and not nobody_is_up(world, event):
             yield NoticeRuns(event, waits_for_approval=event in gates)
 
 
@@ -199,5 +200,6 @@ def _other_terminates(world: World, operation: Operation, now: datetime) -> Iter
                 and other.kind is Kind.TERMINATE
                 and other.phase is Phase.SCHEDULED
                 and not other.is_cleared(now)
+                and not nobody_is_up(world, other)
             ):
                 yield TerminatePending(other)

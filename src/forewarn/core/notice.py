@@ -31,6 +31,7 @@ DESCRIPTIONS: Mapping[Cause, str] = MappingProxyType(
     {
         Cause.RESTART: "Virtual machine is going to be restarted as requested by authorized user.",
         Cause.REDEPLOY: "Virtual machine is going to be redeployed as requested by authorized user.",
+        Cause.REIMAGE: "Virtual machine is going to be reimaged as requested by authorized user.",
         Cause.DELETE: "",
         Cause.EVICT: "",
         Cause.MAINTAIN: HOST_MAINTENANCE,

@@ -33,6 +33,7 @@ class Operation:
     begin_at: datetime | None = None  # Started is visible from started_at; machines are touched from here on
     ended_at: datetime | None = None
     reason: str = ""
+    batch: str | None = None  # the request that asked for this and others at once
     version: int = 0
 
     @property

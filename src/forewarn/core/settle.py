@@ -9,19 +9,22 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forewarn.core.draft import Draft
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
-from forewarn.core.terms import Action, VmState
+from forewarn.core.terms import Action, Cause, VmState
 
 _FOR_STOPPED_VMS = frozenset({Action.START, Action.DELETE, Action.DEALLOCATE})
 
 
 def settle(draft: Draft, rules: Rules) -> None:
     """Bring announced work on hosts in line with the VMs that the draft changes."""
+    for operation in draft.changed_operations():
+        if operation.cause is Cause.DELETE and operation.phase in {Phase.CANCELLED, Phase.FAILED}:
+            _stay(draft, operation)
     for vm in draft.changed_vms():
         before = draft.world.vms.get(vm.name)
         if before is None or (before.host, before.state) != (vm.host, vm.state):
@@ -30,6 +33,15 @@ def settle(draft: Draft, rules: Rules) -> None:
                 _clear_away(draft, vm)
             else:
                 join(draft, vm, rules)
+
+
+def _stay(draft: Draft, operation: Operation) -> None:
+    """An instance that is not deleted after all keeps its scale set."""
+    for name in operation.targets:
+        vm = draft.find_vm(name)
+        owner = draft.vm_set(vm.set_name) if vm is not None and vm.set_name else None
+        if isinstance(owner, ScaleSet) and owner.is_leaving and not owner.is_gone:
+            draft.put(replace(owner, is_leaving=False))
 
 
 def _leave(draft: Draft, vm: Vm) -> None:
@@ -56,7 +68,7 @@ def _came_to_grief(draft: Draft, vm: Vm) -> bool:
 
 
 def _clear_away(draft: Draft, vm: Vm) -> None:
-    """A scope of its own goes with the VM, so does a placement group behind the first, and a host of its own."""
+    """What the VM had to itself goes with it, and what has lost its last VM: a placement group, a leaving set."""
     scope = draft.scope(vm.scope)
     is_empty = not scope.is_gone and scope.kind is ScopeKind.PLACEMENT_GROUP and not _has_members(draft, scope)
     if scope.kind is ScopeKind.VM or (is_empty and scope.placement_group):
@@ -67,6 +79,19 @@ def _clear_away(draft: Draft, vm: Vm) -> None:
         is_wanted = any(draft.world.operations_on_host(host.name)) or any(draft.world.heading_to(host.name))
         if not left and not is_wanted:
             draft.put(replace(host, is_gone=True))
+    owner = draft.vm_set(vm.set_name) if vm.set_name else None
+    if isinstance(owner, ScaleSet) and owner.is_leaving and not owner.is_gone:
+        left = [each for each in draft.world.members_of_set(owner.name) if not draft.vm(each.name).is_gone]
+        if not left:
+            take_away(draft, owner)
+
+
+def take_away(draft: Draft, owner: AvailabilitySet | ScaleSet) -> None:
+    """An empty set goes, and its scopes with it."""
+    draft.put(replace(owner, is_gone=True))
+    for scope in list(draft.world.scopes.values()):
+        if scope.kind is not ScopeKind.VM and scope.subject == owner.name:
+            draft.put(replace(draft.scope(scope.id), is_gone=True, is_on=False))
 
 
 def _has_members(draft: Draft, scope: Scope) -> bool:

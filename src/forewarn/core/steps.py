@@ -18,7 +18,8 @@ from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase, Step, after
 from forewarn.core.placement import lands_beside_another_domain
-from forewarn.core.terms import Action, Cause, Condition, VmState
+from forewarn.core.policy import nobody_is_up
+from forewarn.core.terms import Action, AutoApproval, Cause, Condition, VmState
 
 _STATE_AFTER = {
     Action.STOP: VmState.STOPPED,
@@ -119,7 +120,10 @@ def start(draft: Draft, operation: Operation, rules: Rules) -> None:
     draft.put(replace(operation, phase=phase, started_at=draft.now, begin_at=draft.now + lead))
     for event in events:
         phase = after(event.phase, Step.START, of=f"event {event.short_id}")
-        draft.put(replace(event, phase=phase, started_at=draft.now))
+        approvals = event.approvals
+        if not event.is_cleared(draft.now) and nobody_is_up(draft.world, event):
+            approvals = (Approval(AutoApproval.ALL_DOWN, draft.now),)
+        draft.put(replace(event, phase=phase, started_at=draft.now, approvals=approvals))
     draft.note("start", operation=operation.id, subject=operation.title)
 
 

@@ -34,6 +34,7 @@ class Cause(StrEnum):
     DEALLOCATE = "deallocate"
     START = "start"
     DELETE = "delete"
+    REIMAGE = "reimage"
     EVICT = "evict"
     MAINTAIN = "maintain"
     DEGRADE = "degrade"
@@ -61,7 +62,7 @@ class Cause(StrEnum):
 
 
 _OWNERS_SWITCH = frozenset({Cause.STOP, Cause.DEALLOCATE, Cause.START})
-_USERS = _OWNERS_SWITCH | {Cause.RESTART, Cause.REDEPLOY, Cause.DELETE}
+_USERS = _OWNERS_SWITCH | {Cause.RESTART, Cause.REDEPLOY, Cause.REIMAGE, Cause.DELETE}
 _PLANNED = frozenset({Cause.MAINTAIN, Cause.DEGRADE})
 _DOES_PLANNED_WORK = frozenset({Cause.REDEPLOY, Cause.STOP, Cause.DEALLOCATE, Cause.DELETE})
 
@@ -73,6 +74,7 @@ class Action(StrEnum):
     MIGRATE = "migrate"
     REBOOT = "reboot"
     REDEPLOY = "redeploy"
+    REIMAGE = "reimage"
     RESTORE = "restore"
     STOP = "stop"
     DEALLOCATE = "deallocate"
@@ -111,6 +113,14 @@ class Priority(StrEnum):
 
     REGULAR = "Regular"
     SPOT = "Spot"
+
+
+class AutoApproval(StrEnum):
+    """What is approved without asking the guests: the owner's own requests, or anything when nobody is up."""
+
+    REBOOT = "Reboot"
+    REDEPLOY = "Redeploy"
+    ALL_DOWN = "AllInstancesDown"
 
 
 class EvictionPolicy(StrEnum):

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from forewarn.core.event import Event
-from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.terms import VmState
@@ -31,7 +31,9 @@ class Deed:
     detail: str = ""
 
 
-Entity = Host | AvailabilitySet | ScaleSet | CloudService | Vm | Scope | Operation | Event | Attempt
+Entity = (
+    ResourceGroup | Host | AvailabilitySet | ScaleSet | CloudService | Vm | Scope | Operation | Event | Attempt
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,7 @@ class World:
 
     def __init__(self) -> None:
         self.number = 0
+        self.groups: dict[str, ResourceGroup] = {}  # those that were declared
         self.hosts: dict[str, Host] = {}
         self.sets: dict[str, VmSet] = {}
         self.vms: dict[str, Vm] = {}
@@ -158,6 +161,8 @@ class World:
                 self._take_attempt(entity)
             case Scope():
                 _keep(self.scopes, entity.id, entity, is_gone=entity.is_gone)
+            case ResourceGroup():
+                _keep(self.groups, entity.name, entity, is_gone=entity.is_gone)
             case Host():
                 _keep(self.hosts, entity.name, entity, is_gone=entity.is_gone)
             case AvailabilitySet() | ScaleSet() | CloudService():

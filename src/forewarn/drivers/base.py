@@ -49,6 +49,10 @@ Progress = NotBegun | Running | Ended | Undecidable
 class Driver(Protocol):
     """Acts on machines; the plane has recorded an attempt before it calls `begin`."""
 
+    @property
+    def makes_machines(self) -> bool:
+        """Whether a VM that is asked for comes to be."""
+
     def begin(self, attempt: Attempt) -> None:
         """Set the action going. An exception means nothing certain: `check` decides."""
 

@@ -17,6 +17,7 @@ _SWITCH_SECONDS = 10
 SECONDS: Mapping[Action, float] = {
     Action.REBOOT: 60,
     Action.REDEPLOY: 120,
+    Action.REIMAGE: 60,
     Action.RESTORE: 120,
     Action.STOP: _SWITCH_SECONDS,
     Action.DEALLOCATE: _SWITCH_SECONDS,
@@ -32,6 +33,7 @@ class SimulatedDriver:
     machines: Machines
     clock: Clock
     seconds: Mapping[Action, float] = field(default_factory=lambda: SECONDS)
+    makes_machines: bool = True  # a machine that nothing was ever done to runs
 
     def begin(self, attempt: Attempt) -> None:
         """Write the effect into the machines' ledger."""

@@ -15,9 +15,22 @@ from starlette.routing import Match
 
 from forewarn import __version__
 from forewarn.core.refusal import Code
-from forewarn.operator import clock, events, fleet, health, metrics, requests, stream
+from forewarn.operator import (
+    clock,
+    credentials,
+    discovery,
+    events,
+    fleet,
+    health,
+    metrics,
+    oauth,
+    requests,
+    stream,
+)
+from forewarn.operator.arm import availability_sets, groups, operations, scale_sets, vms
+from forewarn.operator.arm.desk import ArmEndpoint
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
-from forewarn.operator.guard import LoopbackOnly
+from forewarn.operator.guard import Guard
 from forewarn.operator.openapi import openapi
 from forewarn.operator.refusals import Trouble, refuse
 
@@ -45,11 +58,22 @@ ENDPOINTS: list[Endpoint] = [
     *requests.ENDPOINTS,
     *events.ENDPOINTS,
     *clock.ENDPOINTS,
+    *credentials.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,
+    *oauth.ENDPOINTS,
+    *discovery.ENDPOINTS,
     Endpoint("GET", "/openapi.json", show_openapi, "The description of this interface", dict),
     Endpoint("GET", "/", show_index, "What is where", Index),
+]
+
+ARM: list[ArmEndpoint] = [
+    *vms.ENDPOINTS,
+    *scale_sets.ENDPOINTS,
+    *groups.ENDPOINTS,
+    *availability_sets.ENDPOINTS,
+    *operations.ENDPOINTS,
 ]
 
 _BUG = (Trouble.INTERNAL, "{method} {path} failed.", "See the service's log.")
@@ -62,6 +86,8 @@ _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
 async def _refuse(request: Request, problem: Exception) -> Response:
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     code, text, hint = _WORDS.get(status, _BUG)
+    if status in _WORDS and request.url.path.lower().startswith("/subscriptions"):
+        hint = ""  # the routes of ARM are not in /openapi.json
     answer = refuse(code, text.format(path=request.url.path, method=request.method), hint)
     if code is Trouble.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = ", ".join(sorted(_methods(request)))
@@ -74,11 +100,15 @@ def _methods(request: Request) -> set[str]:
     return {method for each in routes for method in each.methods or ()}
 
 
+ROUTES = [*ENDPOINTS, *ARM]
+
+
 def make_app(office: Office) -> Starlette:
     """The application; has to be made on the loop that will serve it."""
+    public = [route(endpoint, office) for endpoint in ROUTES if endpoint.needs is None]
     app = Starlette(
-        routes=[route(endpoint, office) for endpoint in ENDPOINTS],
-        middleware=[Middleware(LoopbackOnly)],
+        routes=[route(endpoint, office) for endpoint in ROUTES],
+        middleware=[Middleware(Guard, office.sign_in, public)],
         exception_handlers={HTTPException: _refuse, 500: _refuse},
     )
     app.state.stream = stream.Stream(office, asyncio.get_running_loop())

@@ -6,6 +6,7 @@ A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose st
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, TypeVar
@@ -22,7 +23,12 @@ from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
 from forewarn.errors import Stopping, StoreError
+from forewarn.operator.guard import caller_of, forbid
 from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.roles import Role, role_for
+from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
+from forewarn.operator.sign_in.register import Register
+from forewarn.wire.imds.instance import Site
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -40,7 +46,10 @@ class Office:
     plane: ControlPlane
     runner: Runner
     tally: Tally
+    sign_in: SignIn
+    register: Register
     timekeeper: Timekeeper | None = None
+    site: Site = field(default_factory=Site)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +68,14 @@ class Call:
         return self.request.query_params.get(name)
 
     @property
+    def caller(self) -> Caller:
+        """Who is asking, and what for."""
+        return caller_of(self.request.scope) or NOBODY
+
+    @property
     def actor(self) -> str:
-        """Who is asking."""
-        return "operator"
+        """Who is asking, by the name that the audit is given."""
+        return self.caller.name
 
     async def on_plane(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let the plane's thread do it."""
@@ -104,6 +118,11 @@ def bad_request(message: str, hint: str = "") -> Refusal:
     return Refusal(Code.BAD_REQUEST, message, hint)
 
 
+def say_no(refusal: Refusal) -> Response:
+    """A refusal as REST sends it."""
+    return refuse(refusal.code, refusal.message, refusal.hint)
+
+
 class Nothing(msgspec.Struct):
     """A body that need not be there."""
 
@@ -125,12 +144,23 @@ class Endpoint:
     query: dict[str, str] = field(default_factory=dict)
     media_type: str = "application/json"  # of the answer
     body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
+    any_case: bool = False  # whether the path is found in whatever case it is written
+    say_no: Callable[[Refusal], Response] = say_no
+    role: Role | None = None  # the least that one needs; without it viewer for GET, else operator
+    is_public: bool = False  # nobody has to sign in for it
+    most_bytes: int = LARGEST_BODY  # of a body
+    body_media_type: str = "application/json"
     is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
+
+    @property
+    def needs(self) -> Role | None:
+        """The least role that may call it; None: anybody."""
+        return None if self.is_public else self.role or role_for(self.method)
 
     @property
     def largest_body(self) -> int:
         """How many bytes of a body are read."""
-        return LARGEST_BULKY_BODY if self.is_bulky else LARGEST_BODY
+        return LARGEST_BULKY_BODY if self.is_bulky else self.most_bytes
 
     @property
     def described_body(self) -> Any:  # noqa: ANN401 - a type
@@ -142,6 +172,8 @@ def route(endpoint: Endpoint, office: Office) -> Route:
     """The endpoint as Starlette serves it."""
 
     async def serve(request: Request) -> Response:
+        if answer := forbid(request.scope, endpoint.needs):
+            return answer
         try:
             body = await _read_body(request, endpoint)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(Call(request, office), body)
@@ -152,11 +184,14 @@ def route(endpoint: Endpoint, office: Office) -> Route:
         if isinstance(outcome, Response):
             return outcome
         if isinstance(outcome, Refusal):
-            return refuse(outcome.code, outcome.message, outcome.hint)
+            return endpoint.say_no(outcome)
         encoded = await _maybe_off_the_loop(endpoint, msgspec.json.encode, outcome)
         return Response(encoded, endpoint.status, media_type="application/json")
 
-    return Route(endpoint.path, serve, methods=[endpoint.method])
+    made = Route(endpoint.path, serve, methods=[endpoint.method])
+    if endpoint.any_case:
+        made.path_regex = re.compile(made.path_regex.pattern, re.IGNORECASE)
+    return made
 
 
 async def _maybe_off_the_loop(endpoint: Endpoint, act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -174,6 +209,8 @@ async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN4
                 return bad_request("The body is too large.", f"At most {most} bytes are read.")
     except ClientDisconnect:
         return bad_request("The body has no end.")  # and nobody is there to be told
+    if endpoint.body is bytes:  # the handler reads it on its own terms
+        return bytes(raw)
     return await _maybe_off_the_loop(endpoint, _decode, raw, request, endpoint.body)
 
 
@@ -186,5 +223,7 @@ def _decode(raw: bytearray, request: Request, expected: Any) -> Any:  # noqa: AN
         return msgspec.json.decode(raw, type=expected)
     except msgspec.ValidationError as problem:
         return bad_request(f"The body cannot be used: {problem}.", "See /openapi.json for what it may hold.")
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
+    except RecursionError:
+        return bad_request("The body is nested too deep.")
+    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         return bad_request(f"The body is not valid JSON: {problem}.")

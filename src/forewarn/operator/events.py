@@ -12,6 +12,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
+from forewarn.operator.roles import Role
 from forewarn.store import history
 from forewarn.wire.rest import EventView, HistoryRow, OperationView, event_view, history_row, operation_view
 
@@ -181,7 +182,7 @@ _FILTER = {
 ENDPOINTS = [
     Endpoint("GET", "/v1/events", list_events, "Events, oldest first", EventList, query=_FILTER | _PAGE),
     Endpoint("GET", "/v1/events/{id}", show_event, "One event, with what it waits for", EventView),
-    Endpoint("POST", "/v1/events/{id}/approve", approve, "Approve an event", EventView),
+    Endpoint("POST", "/v1/events/{id}/approve", approve, "Approve an event", EventView, role=Role.APPROVER),
     Endpoint("POST", "/v1/events/{id}/cancel", cancel, "Cancel an event's whole operation", EventView),
     Endpoint("GET", "/v1/operations/{id}", show_operation, "One operation", OperationView),
     Endpoint(

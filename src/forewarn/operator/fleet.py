@@ -17,6 +17,7 @@ from forewarn.core.placement import shared_hosts, takes_vms
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host, find_vm
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
+from forewarn.operator.roles import Role
 from forewarn.wire.fleet_file import BadFleet, read_json_sections, write_json
 from forewarn.wire.rest import HostView, ScopeView, VmView, host_view, scope_view, vm_view
 
@@ -162,7 +163,7 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
     return await call.on_plane(write, call.office.plane)
 
 
-_PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `next` of the page before"}
+PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `next` of the page before"}
 
 ENDPOINTS = [
     Endpoint("GET", "/v1/fleet", show_fleet, "The fleet, in the words of a fleet file", FleetSpec),
@@ -174,12 +175,13 @@ ENDPOINTS = [
         FleetApplied,
         body=dict[str, msgspec.Raw],
         body_shown=FleetSpec,
+        role=Role.ADMIN,
         is_bulky=True,
     ),
-    Endpoint("GET", "/v1/vms", list_vms, "VMs by name", VmList, query=_PAGE),
+    Endpoint("GET", "/v1/vms", list_vms, "VMs by name", VmList, query=PAGE),
     Endpoint("GET", "/v1/vms/{name}", show_vm, "One VM", VmView),
-    Endpoint("GET", "/v1/hosts", list_hosts, "Hosts by name", HostList, query=_PAGE),
+    Endpoint("GET", "/v1/hosts", list_hosts, "Hosts by name", HostList, query=PAGE),
     Endpoint("GET", "/v1/hosts/{name}", show_host, "One host", HostView),
-    Endpoint("GET", "/v1/scopes", list_scopes, "Scopes: on or off, and since when", ScopeList, query=_PAGE),
+    Endpoint("GET", "/v1/scopes", list_scopes, "Scopes: on or off, and since when", ScopeList, query=PAGE),
     Endpoint("GET", "/v1/scopes/{scope:path}", show_scope, "One scope", ScopeView),
 ]

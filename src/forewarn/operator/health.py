@@ -39,6 +39,6 @@ async def readyz(call: Call, _: Nothing) -> Health | Response:
 
 
 ENDPOINTS = [
-    Endpoint("GET", "/healthz", healthz, "Whether the service lives", Health),
-    Endpoint("GET", "/readyz", readyz, "Whether the service may be used", Health),
+    Endpoint("GET", "/healthz", healthz, "Whether the service lives", Health, is_public=True),
+    Endpoint("GET", "/readyz", readyz, "Whether the service may be used", Health, is_public=True),
 ]

@@ -15,6 +15,10 @@ from forewarn.wire.rest import ErrorBody
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
 
 
+# What a route needs stands in `x-role`; a service to which nobody was given a credential needs nothing.
+_SCHEMES = {"bearer": {"type": "http", "scheme": "bearer", "description": "a token, or a principal's JWT"}}
+
+
 def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The whole page."""
     listed = list(endpoints)
@@ -34,7 +38,7 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
             "description": "Maintenance of virtual machines, announced before it happens.",
         },
         "paths": paths,
-        "components": {"schemas": components},
+        "components": {"schemas": components, "securitySchemes": _SCHEMES},
     }
 
 
@@ -52,6 +56,8 @@ def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
         "summary": endpoint.summary,
         "operationId": f"{endpoint.method.lower()}{re.sub(r'[^A-Za-z0-9]+', '_', endpoint.path).rstrip('_')}",
         "parameters": parameters,
+        "security": [] if endpoint.needs is None else [{"bearer": []}],
+        "x-role": endpoint.needs,
         "responses": {
             str(endpoint.status): {
                 "description": "Done",
@@ -62,7 +68,7 @@ def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
     }
     if endpoint.body is not Nothing:
         kind = endpoint.described_body
-        content = {"application/json": {"schema": schema_of[id(kind)]}}
+        content = {endpoint.body_media_type: {"schema": schema_of[id(kind)]}}
         found["requestBody"] = {"required": _has_required(kind), "content": content}
     return found
 

@@ -20,6 +20,9 @@ from forewarn.wire.rest import ErrorBody, ErrorDetail
 class Trouble(StrEnum):
     """Why it was refused, where no rule of the core was asked."""
 
+    UNAUTHENTICATED = "Unauthenticated"
+    ROLE_TOO_SMALL = "RoleTooSmall"
+    TOO_MANY_GUESSES = "TooManyGuesses"
     FOREIGN_HOST = "ForeignHost"
     FOREIGN_ORIGIN = "ForeignOrigin"
     METHOD_NOT_ALLOWED = "MethodNotAllowed"
@@ -44,12 +47,14 @@ OCCASIONS = MappingProxyType(
             HTTPStatus.BAD_REQUEST, "the request makes no sense by itself: its JSON, a member, a parameter"
         ),
         Code.AMBIGUOUS: Occasion(HTTPStatus.BAD_REQUEST, "the beginning of an id fits several"),
+        Trouble.UNAUTHENTICATED: Occasion(
+            HTTPStatus.UNAUTHORIZED, "one has to sign in, and no token was sent, or one that is no good"
+        ),
+        Trouble.ROLE_TOO_SMALL: Occasion(HTTPStatus.FORBIDDEN, "the route needs a larger role"),
         Trouble.FOREIGN_HOST: Occasion(
             HTTPStatus.FORBIDDEN, "nobody has to sign in, and `Host` does not name this machine"
         ),
-        Trouble.FOREIGN_ORIGIN: Occasion(
-            HTTPStatus.FORBIDDEN, "nobody has to sign in, and `Origin` is another page's"
-        ),
+        Trouble.FOREIGN_ORIGIN: Occasion(HTTPStatus.FORBIDDEN, "`Origin` is another page's, signed in or not"),
         Code.NOT_FOUND: Occasion(
             HTTPStatus.NOT_FOUND, "there is no such path, VM, host, scope, event or operation"
         ),
@@ -59,6 +64,9 @@ OCCASIONS = MappingProxyType(
         Code.LIMIT_REACHED: Occasion(HTTPStatus.CONFLICT, "the scope has as many open user operations as it may"),
         Code.NOTICE_TOO_SHORT: Occasion(HTTPStatus.CONFLICT, "the notice is below the least of its kind"),
         Code.ILLEGAL_STEP: Occasion(HTTPStatus.CONFLICT, "the event or operation has gone too far for it"),
+        Trouble.TOO_MANY_GUESSES: Occasion(
+            HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that are not known came from one address in a minute"
+        ),
         Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
         Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),
         Trouble.NOT_READY: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/readyz`: the last tick failed"),

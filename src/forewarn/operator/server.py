@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -25,10 +26,19 @@ _LOOK_SECONDS = 0.005
 class OperatorServer(uvicorn.Server):
     """Serves one app on one bound socket until it is stopped."""
 
-    def __init__(self, app: Starlette, bound: socket.socket) -> None:
-        super().__init__(
-            uvicorn.Config(app, log_config=None, lifespan="off", access_log=False, ws="none", server_header=False)
+    def __init__(self, app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+        config = uvicorn.Config(
+            app,
+            log_config=None,
+            lifespan="off",
+            access_log=False,
+            ws="none",
+            server_header=False,
+            proxy_headers=False,  # who guesses is told apart by the address that called, not by one that it claims
         )
+        config.load()
+        config.ssl = tls
+        super().__init__(config)
         self._bound = bound
         self._is_up = asyncio.Event()
         self._is_stopping = asyncio.Event()

@@ -6,7 +6,7 @@ A listener that cannot keep up is let go with a last `overflow`; it connects aga
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -145,14 +145,14 @@ class Stream:
             for listener in self._listeners:
                 listener.tell(messages, count)
 
-    async def messages(self) -> AsyncIterator[bytes]:
-        """All that changes from now on."""
+    async def messages(self, may_listen: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """All that changes from now on, to whoever may hear it, for as long as that is so."""
         listener = Listener()
         self._listeners.add(listener)
         try:
             await asyncio.shield(asyncio.wrap_future(self._is_attached))  # nothing is missed from here on
             yield b": listening\n\n"
-            while not self._is_closed and (message := await listener.next()) is not None:
+            while not self._is_closed and (message := await listener.next()) is not None and may_listen():
                 yield message
         finally:
             self._listeners.discard(listener)
@@ -180,7 +180,9 @@ async def show_stream(call: Call, _: Nothing) -> Response:
         answer.headers["Retry-After"] = str(_RETRY_SECONDS)
         return answer
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    return StreamingResponse(stream.messages(), media_type=_MEDIA_TYPE, headers=headers)
+    caller, sign_in = call.caller, call.office.sign_in
+    heard = stream.messages(lambda: sign_in.still_lets_in(caller))
+    return StreamingResponse(heard, media_type=_MEDIA_TYPE, headers=headers)
 
 
 ENDPOINTS = [

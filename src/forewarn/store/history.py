@@ -52,6 +52,12 @@ def find_operation(connection: sa.Connection, operation: str) -> Operation | Non
     return _OPERATIONS.decode(row) if row else None
 
 
+def operations_of_batch(connection: sa.Connection, batch: str) -> list[Operation]:
+    """The operations that one request asked for, open or ended; or the one of that id."""
+    query = sa.select(operations).where(sa.or_(operations.c.batch == batch, operations.c.id == batch))
+    return [_OPERATIONS.decode(row) for row in connection.execute(query)]
+
+
 def find_events(connection: sa.Connection, beginning: str, limit: int = 3) -> list[Event]:
     """The events whose id begins so, open or ended; a few are enough to tell that it is ambiguous."""
     wanted = beginning.upper()

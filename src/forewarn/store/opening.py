@@ -53,7 +53,8 @@ class Opened:
 
     def _engine_with(self, **options: object) -> sa.Engine:
         try:
-            return sa.create_engine(self._url, isolation_level="AUTOCOMMIT", **options)
+            # What was to be written may be a secret; it has no place in the text of an error.
+            return sa.create_engine(self._url, isolation_level="AUTOCOMMIT", hide_parameters=True, **options)
         except ModuleNotFoundError as problem:
             raise StoreError(
                 f"The store {self.shown} needs the Python package {problem.name}.",
@@ -62,8 +63,9 @@ class Opened:
 
     @property
     def shown(self) -> str:
-        """The address as it was given, without its password."""
-        return self._url.set(drivername=self._url.get_backend_name()).render_as_string(hide_password=True)
+        """The address as it was given, without its password, which may stand in its query, too."""
+        shown = self._url.set(drivername=self._url.get_backend_name(), query={})
+        return shown.render_as_string(hide_password=True)
 
     def alive(self) -> sa.Connection:
         """The connection, made now if there is none."""
@@ -108,6 +110,13 @@ class Opened:
         ):
             raise _in_use(self.shown)
 
+    def make_private(self) -> None:
+        """Let nobody but the owner read the file; a database server sees to that itself."""
+        if self._is_file:
+            for ending in ("", "-wal", "-shm"):
+                with suppress(FileNotFoundError):
+                    Path(f"{self._url.database}{ending}").chmod(0o600)
+
     def drop(self) -> None:
         """Let go of a connection that may be broken; one in memory is all there is, and stays."""
         if self._connection is None:
@@ -137,11 +146,13 @@ def _first_line(problem: exc.DBAPIError) -> str:
 def _parse(text: str) -> sa.URL:
     try:
         url = sa.make_url(text)
-    except exc.ArgumentError:
-        raise StoreError(f"{text!r} is no store address.", _URL_HINT) from None
+    except (exc.ArgumentError, ValueError):  # ValueError: a port that is no number
+        raise StoreError(f"{_without_user(text)!r} is no store address.", _URL_HINT) from None
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername == "sqlite":
+        if url.username is not None or url.host:
+            raise StoreError(f"The store {_without_user(text)} names more than a file.", _URL_HINT)
         if url.database and not Path(url.database).parent.is_dir():
             raise StoreError(
                 f"The store {text} cannot be opened: there is no directory {Path(url.database).parent}.",
@@ -152,7 +163,14 @@ def _parse(text: str) -> sa.URL:
                 f"The store {text} cannot be opened: nothing may follow the path of a file.", _URL_HINT
             )
         return url.set(database=None) if url.database == ":memory:" else url
-    raise StoreError(f"{text!r} is no store that forewarn knows.", _URL_HINT)
+    raise StoreError(f"{_without_user(text)!r} is no store that forewarn knows.", _URL_HINT)
+
+
+def _without_user(text: str) -> str:
+    """An address that is no good, as it is repeated: without what may be a password."""
+    before, at, after = text.rpartition("@")
+    scheme, slashes, _ = before.partition("://")
+    return f"{scheme + slashes if slashes else ''}...@{after}" if at else text
 
 
 def _lock_file(database: str | None) -> TextIO:

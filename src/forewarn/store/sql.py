@@ -221,6 +221,10 @@ class SqlStore:
         except exc.SQLAlchemyError:
             self._opened.drop()
 
+    def make_private(self) -> None:
+        """Let nobody else on this machine read it: it is about to hold a secret."""
+        self._opened.make_private()
+
     def close(self) -> None:
         """Let go of the database and of the lock on it."""
         self._opened.close()

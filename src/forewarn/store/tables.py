@@ -9,12 +9,12 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, Table, Text
 
 from forewarn.core.event import Event
-from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = ("0001", "0002")  # of the schema, oldest first; each is a file in migrations/versions
+REVISIONS = ("0001", "0002", "0003", "0004")  # of the schema, oldest first; each is a file in migrations/versions
 
 metadata = MetaData()
 
@@ -40,6 +40,15 @@ hosts = Table(
     _version(),
 )
 
+resource_groups = Table(
+    "resource_groups",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("kept", Text, nullable=False),
+    Column("is_gone", Boolean, nullable=False),
+    _version(),
+)
+
 availability_sets = Table(
     "availability_sets",
     metadata,
@@ -48,6 +57,9 @@ availability_sets = Table(
     Column("update_domains", Integer, nullable=False),
     Column("fault_domains", Integer, nullable=False),
     Column("spread", Boolean, nullable=False),
+    Column("auto_approve", Text, nullable=False),
+    Column("tags", Text, nullable=False),
+    Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
 )
@@ -66,6 +78,10 @@ scale_sets = Table(
     Column("placement_group_size", Integer, nullable=False),
     Column("zones", Text, nullable=False),
     Column("tags", Text, nullable=False),
+    Column("auto_approve", Text, nullable=False),
+    Column("announces_reimage", Boolean, nullable=False),
+    Column("is_leaving", Boolean, nullable=False),
+    Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
 )
@@ -118,6 +134,9 @@ vms = Table(
     Column("eviction_policy", String, nullable=False),
     _micros("terminate_notification", nullable=True),
     Column("tags", Text, nullable=False),
+    Column("auto_approve", Text, nullable=False),
+    Column("announces_reimage", Boolean, nullable=False),
+    Column("kept", Text, nullable=False),
     Column("state", String, nullable=False),
     _version(),
 )
@@ -141,6 +160,7 @@ operations = Table(
     _micros("begin_at", nullable=True),
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
+    Column("batch", String, index=True),
     _version(),
 )
 
@@ -206,6 +226,30 @@ polls = Table(
     _micros("at"),
 )
 
+# Who may sign in. Not part of the world: `store/credentials.py` reads and writes these by themselves.
+credentials = Table(
+    "credentials",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("name", String, nullable=False, index=True),
+    Column("role", String, nullable=False),
+    Column("digest", String, nullable=False),
+    _micros("created_at"),
+    Column("created_by", String, nullable=False),
+    _micros("expires_at", nullable=True),
+    _micros("last_used_at", nullable=True),
+    _micros("revoked_at", nullable=True),
+    Column("revoked_by", String),
+)
+
+secrets = Table(
+    "secrets",
+    metadata,
+    Column("name", String, primary_key=True),
+    Column("value", String, nullable=False),
+)
+
 # One row: the last commit, the last one known to have been shown to guests, and what the clocks showed then.
 marks = Table(
     "marks",
@@ -220,6 +264,7 @@ marks = Table(
 
 # In the order in which rows are written and read: an event finds its operation, an operation its machines.
 TABLE_OF = {
+    ResourceGroup: resource_groups,
     Host: hosts,
     AvailabilitySet: availability_sets,
     ScaleSet: scale_sets,

@@ -10,7 +10,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields
 from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
@@ -179,10 +179,15 @@ def write_toml(fleet: Mapping[str, Any]) -> str:
             lines = [
                 f"{each.name} = {_toml(_as_written(each.name, entry[each.name]))}"
                 for each in fields(kind)
-                if entry[each.name] not in (None, [], {}) and entry[each.name] != each.default
+                if entry[each.name] is not None and entry[each.name] != _usual(each)
             ]
             blocks.append("\n".join([f"[[{section}]]", *lines]) + "\n")
     return "\n".join(blocks)
+
+
+def _usual(each: Field[Any]) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """What a key is when it is left out."""
+    return each.default if each.default_factory is MISSING else msgspec.to_builtins(each.default_factory())
 
 
 def _as_written(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds

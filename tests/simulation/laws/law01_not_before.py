@@ -9,9 +9,10 @@ from __future__ import annotations
 from datetime import timedelta
 
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Cause
+from forewarn.core.terms import AutoApproval, Cause, VmState
+from tests.simulation.fleets import policy_of
 from tests.simulation.laws.base import Checker
-from tests.simulation.witness import Sighting
+from tests.simulation.witness import Asked, Sighting
 
 _ROUNDING = timedelta(seconds=1)
 
@@ -27,8 +28,12 @@ class Law(Checker):
         event = sighting.event
         if what == "first" and sighting.first_phase is Phase.STARTED:
             asked = self.witness.asked[event.operation]
-            self.require(asked.cause is Cause.FAIL, f"{event.id} ({asked.cause}) was born Started")
-        if what != "started" or self._was_approved(event.id):
+            wanted = asked.cause is Cause.FAIL or self._is_approved_beforehand(asked)
+            self.require(wanted, f"{event.id} ({asked.cause}) was born Started")
+        if what != "started":
+            return
+        if self._was_approved(event.id):
+            self.simulation.counts["started while nobody was up"] += not self.witness.approvals.get(event.id)
             return
         if not self.simulation.is_on(event.scope) and self._listeners_approved(event.operation):
             return
@@ -48,4 +53,21 @@ class Law(Checker):
         return bool(heard) and all(self._was_approved(event.id) for event in heard)
 
     def _was_approved(self, event: str) -> bool:
-        return bool(self.witness.approvals.get(event))
+        return bool(self.witness.approvals.get(event)) or self._nobody_is_up(
+            self.witness.sightings[event].event.scope
+        )
+
+    def _is_approved_beforehand(self, asked: Asked) -> bool:
+        wanted = {Cause.RESTART: AutoApproval.REBOOT, Cause.REDEPLOY: AutoApproval.REDEPLOY}.get(asked.cause)
+        is_told = all(wanted in policy_of(self.simulation.fleet, self.witness.vms[vm]) for vm in asked.vms)
+        if wanted is not None and is_told:
+            self.simulation.counts["approved beforehand"] += 1
+        return wanted is not None and is_told
+
+    def _nobody_is_up(self, scope: str) -> bool:
+        """Whether no guest of the scope runs now, and its policy says that this is as good as a word of theirs."""
+        members = [vm for vm in self.witness.vms.values() if vm.scope == scope]
+        return bool(members) and all(
+            vm.state is not VmState.RUNNING and AutoApproval.ALL_DOWN in policy_of(self.simulation.fleet, vm)
+            for vm in members
+        )

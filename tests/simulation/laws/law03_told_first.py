@@ -16,6 +16,7 @@ from tests.simulation.witness import Effect
 
 _LEAST_LEAD = timedelta(seconds=2)
 _OWNERS = {Cause.STOP, Cause.DEALLOCATE, Cause.START}
+_BY_PROFILE = {Cause.DELETE, Cause.REIMAGE}
 
 
 class Law(Checker):
@@ -49,7 +50,7 @@ class Law(Checker):
         asked = self.witness.asked[effect.operation]
         vm = self.witness.vms[effect.vm]
         was_on = asked.scopes_on.get(vm.scope, False)
-        is_owners = asked.cause in _OWNERS or (asked.cause is Cause.DELETE and not asked.had_profile)
+        is_owners = asked.cause in _OWNERS or (asked.cause in _BY_PROFILE and not asked.had_profile)
         if asked.cause.is_users and (not was_on or is_owners):
             return
         told = [

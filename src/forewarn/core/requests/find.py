@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import TypeVar
+
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Host, Vm
 from forewarn.core.holds import clock_time
@@ -9,6 +12,16 @@ from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.world import World
+
+T = TypeVar("T")
+
+
+def any_case(table: Mapping[str, T], name: str) -> T | None:
+    """What has that name, in whatever case it is written: no two names differ by case alone."""
+    if (found := table.get(name)) is not None:
+        return found
+    folded = name.lower()
+    return next((each for known, each in table.items() if known.lower() == folded), None)
 
 
 def find_vm(world: World, name: str) -> Vm | Refusal:

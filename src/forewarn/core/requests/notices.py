@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,7 +31,7 @@ def call_off(draft: Draft, operation: Operation, rules: Rules) -> Refusal | None
     return None
 
 
-def approve_events(draft: Draft, events: list[Event], by: str) -> None:
+def approve_events(draft: Draft, events: Iterable[Event], by: str) -> None:
     """Write down an approval of each of the events."""
     for event in events:
         approve(draft, event, by)

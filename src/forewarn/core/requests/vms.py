@@ -1,7 +1,8 @@
-"""Requests that concern one VM: restart, redeploy, stop, start, delete, evict."""
+"""Requests that concern VMs: restart, redeploy, reimage, stop, start, delete, evict."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -10,10 +11,12 @@ from forewarn.core.fleet import Vm
 from forewarn.core.notice import DESCRIPTIONS, Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.policy import is_approved_beforehand
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm, in_the_way
-from forewarn.core.steps import announce, withdraw
+from forewarn.core.steps import announce, strike, withdraw
 from forewarn.core.terms import Action, Cause, EvictionPolicy, Kind, Priority, Source, VmState
+from forewarn.core.world import World
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,7 @@ _ANY = frozenset(VmState) - {VmState.DELETED}
 USER_REQUESTS: dict[Cause, UserRequest] = {
     Cause.RESTART: UserRequest(Action.REBOOT, Kind.REBOOT, _UP),
     Cause.REDEPLOY: UserRequest(Action.REDEPLOY, Kind.REDEPLOY, _UP),
+    Cause.REIMAGE: UserRequest(Action.REIMAGE, Kind.REBOOT, _UP),
     Cause.DELETE: UserRequest(Action.DELETE, Kind.TERMINATE, _ANY),
     Cause.STOP: UserRequest(Action.STOP, None, _UP),
     Cause.DEALLOCATE: UserRequest(Action.DEALLOCATE, None, _UP | {VmState.STOPPED}),
@@ -37,46 +41,71 @@ USER_REQUESTS: dict[Cause, UserRequest] = {
 }
 
 
-def ask_for_vm(draft: Draft, cause: Cause, name: str, operation: str, rules: Rules) -> Refusal | None:
+def ask_for_vm(
+    draft: Draft, cause: Cause, name: str, operation: str, rules: Rules, batch: str | None = None
+) -> Refusal | None:
     """A user's operation on one VM: announced where its scope is on, at once where it is off."""
+    found = find_vm(draft.world, name)
+    if isinstance(found, Refusal):
+        return found
+    vm = draft.vm(found.name)  # its profile may have been changed by the same request
+    request = USER_REQUESTS[cause]
+    if refusal := _busy(draft, vm, cause) or _wrong_state(vm, cause) or _over_limit(draft, vm, cause, rules):
+        return refusal
+    notice = _users_notice(draft, vm, request, rules)
+    wanted = Operation(
+        id=operation,
+        cause=cause,
+        action=request.action,
+        source=Source.USER,
+        kind=request.kind if notice is not None else None,
+        targets=(vm.name,),
+        asked_by=draft.actor,
+        created_at=draft.now,
+        phase=Phase.SCHEDULED,
+        description=DESCRIPTIONS.get(cause, ""),
+        batch=batch,
+    )
+    if notice is not None and is_approved_beforehand(draft.world, vm, cause):
+        strike(draft, wanted, [vm], rules)
+    else:
+        announce(draft, wanted, [vm], notice)
+    return None
+
+
+def ask_for_vms(
+    draft: Draft, cause: Cause, names: Iterable[str], new_id: Callable[[], str], rules: Rules, batch: str
+) -> Refusal | None:
+    """A user's operation on several VMs, each by itself: all of them are accepted, or none."""
+    for name in names:
+        if refusal := ask_for_vm(draft, cause, name, new_id(), rules, batch):
+            return refusal
+    return None
+
+
+def has_waiting_work(world: World, name: str) -> bool:
+    """Whether planned work is announced for a VM and has not started."""
+    operations = world.operations_on_vm(name)
+    return any(each.cause.is_planned and each.phase is Phase.SCHEDULED for each in operations)
+
+
+def do_waiting_work(
+    draft: Draft, name: str, operation: str, rules: Rules, batch: str | None = None
+) -> Refusal | None:
+    """Planned work that waits for a VM, when its owner chooses: the VM is redeployed, which does it."""
     vm = find_vm(draft.world, name)
     if isinstance(vm, Refusal):
         return vm
-    request = USER_REQUESTS[cause]
-    if vm.state not in request.allowed_in:
-        verb = "restart" if vm.state is VmState.RUNNING else "start"
-        return Refusal(
-            Code.NOT_ALLOWED,
-            f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
-            f"forewarn vm {verb} {vm.name}",
-        )
-    if (refusal := _busy(draft, vm, cause)) or (refusal := _over_limit(draft, vm, cause, rules)):
-        return refusal
-    notice = _users_notice(draft, vm, request, rules)
-    announce(
-        draft,
-        Operation(
-            id=operation,
-            cause=cause,
-            action=request.action,
-            source=Source.USER,
-            kind=request.kind if notice is not None else None,
-            targets=(vm.name,),
-            asked_by=draft.actor,
-            created_at=draft.now,
-            phase=Phase.SCHEDULED,
-            description=DESCRIPTIONS.get(cause, ""),
-        ),
-        [vm],
-        notice,
-    )
-    return None
+    if not has_waiting_work(draft.world, name):
+        return Refusal(Code.NOT_ALLOWED, f"No maintenance of {name} is scheduled that its owner could do now.")
+    return ask_for_vm(draft, Cause.REDEPLOY, name, operation, rules, batch)
 
 
 _VERBS = {
     Cause.RESTART: "be restarted",
     Cause.REDEPLOY: "be redeployed",
     Cause.DELETE: "be deleted",
+    Cause.REIMAGE: "be reimaged",
     Cause.STOP: "be stopped",
     Cause.DEALLOCATE: "be deallocated",
     Cause.START: "be started",
@@ -89,7 +118,20 @@ def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> t
         return None
     if request.kind is Kind.TERMINATE:
         return vm.terminate_notification  # None: no profile, deleted at once
+    if request.action is Action.REIMAGE and not vm.announces_reimage:
+        return None
     return rules.least_notice[request.kind]
+
+
+def _wrong_state(vm: Vm, cause: Cause) -> Refusal | None:
+    if vm.state in USER_REQUESTS[cause].allowed_in:
+        return None
+    verb = "restart" if vm.state is VmState.RUNNING else "start"
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"{vm.name} is {vm.state}; it cannot {_VERBS[cause]}.",
+        f"forewarn vm {verb} {vm.name}",
+    )
 
 
 def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:
@@ -103,7 +145,7 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     limit = rules.user_operation_limit
     if not limit:
         return None
-    count = draft.world.user_operations_in(vm.scope)
+    count = draft.world.user_operations_in(vm.scope) + draft.new_user_operations(vm.scope)
     if count < limit:
         return None
     return Refusal(

@@ -1,0 +1,1 @@
+"""The ARM surface: Azure's own SDK and command line drive forewarn."""

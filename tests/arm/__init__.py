@@ -1,0 +1,1 @@
+"""The ARM surface, as Azure's own clients and as plain requests use it."""
