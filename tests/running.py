@@ -189,7 +189,7 @@ def free_port() -> int:
     raise AssertionError("a hundred ports are all in use")
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 20.0) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
     """Wait for another process or thread; bounded, and the failure says what was waited for."""
     deadline = threading.Event()
     for _ in range(int(seconds * 100)):

@@ -34,7 +34,7 @@ class ServiceProcess:
     def start(self) -> None:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        wait_until(self._is_ready, f"the service to be ready; its log:\n{self._log.read_text()[-2000:]}", 60)
+        wait_until(self._is_ready, f"the service to be ready; its log:\n{self._log.read_text()[-2000:]}", 120)
 
     def _is_ready(self) -> bool:
         assert self._process is not None

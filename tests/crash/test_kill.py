@@ -85,7 +85,7 @@ def kill_twenty_times(directory: Path, address: str, figures: Figures) -> None:
                 break  # at least twenty, and more where luck has not hit everything yet
             until = time.monotonic() + dice.choice([0.4, 1.2, 2.4, 2.8]) * dice.uniform(0.8, 1.2)
             wait_until(lambda until=until: time.monotonic() > until, "the next kill", 30)
-            wait_until(lambda: onlooker.is_amid(OPERATIONS), f"{OPERATIONS} operations to be under way", 60)
+            wait_until(lambda: onlooker.is_amid(OPERATIONS), f"{OPERATIONS} operations to be under way", 300)
             if kill % 2:  # aim at the moment between the commit and the machine
                 wait_until(onlooker.is_about_to_act, "an attempt to be recorded", 30)
             else:  # or at the moment after a first poll was answered

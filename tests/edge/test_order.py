@@ -101,7 +101,8 @@ def test_all_that_was_asked_before_the_client_closed_its_side_is_answered(servic
         answers = [wire.receive() for _ in range(3)]
 
         assert [status for status, _, _ in answers] == [200, 405, 200]
-        assert ["connection" in headers for _, headers, _ in answers] == [False, False, True]
+        # The last may say that it is the last: if the server knew by then that nothing more would come.
+        assert ["connection" in headers for _, headers, _ in answers[:2]] == [False, False]
         assert wire.is_closed()
 
 
