@@ -31,7 +31,7 @@ def cells(sample: Sample) -> list[str]:
 
 def test_the_first_row_names_the_members_in_their_order():
     assert header_of(Sample) == b"text,number,at,names\r\n"
-    assert header_of(HistoryRow).startswith(b"event,operation,cause,kind,")
+    assert header_of(HistoryRow).startswith(b"event,operation,rollout,cause,kind,")
 
 
 def test_every_row_ends_with_a_carriage_return_and_a_line_feed():
