@@ -249,7 +249,8 @@ def test_a_rollout_that_names_no_host_is_refused():
     bench = RolloutBench(grid(domains=2))
 
     assert bench.refused(hosts=("nowhere", "host-0-0")).message == "There is no host nowhere."
-    assert bench.refused(zones=("mars",)).message == (
+    assert bench.refused(zones=("mars",)).message == "There is no host in zone mars."
+    assert bench.refused(tags={"rack": "7"}).message == (
         "The rollout names no host: no host fits all of its conditions."
     )
     assert bench.refused(tags={"rack": "7"}).code is Code.BAD_REQUEST

@@ -65,6 +65,8 @@ def select_hosts(world: World, selection: Selection) -> list[Host] | Refusal:
     unknown = [name for name in selection.hosts if name not in world.hosts]
     if unknown:
         return Refusal(Code.NOT_FOUND, f"There is no host {', '.join(unknown)}.", "forewarn host list")
+    if strange := [zone for zone in selection.zones if all(host.zone != zone for host in world.hosts.values())]:
+        return Refusal(Code.NOT_FOUND, f"There is no host in zone {', '.join(strange)}.", "forewarn host list")
     named = [world.hosts[name] for name in dict.fromkeys(selection.hosts)] or list(world.hosts.values())
     zones = set(selection.zones)
     found = [

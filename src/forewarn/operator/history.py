@@ -37,7 +37,7 @@ from forewarn.wire.history import HistoryRow, SummaryView, history_row, summary_
 T = TypeVar("T")
 
 _OUTCOMES = [phase for phase in Phase if not phase.is_open]
-_LISTS = {"VM": "forewarn vm list", "scope": "forewarn scope list"}
+_LISTS = {"VM": "forewarn vm list", "scope": "forewarn scope list", "rollout": "forewarn rollout list"}
 
 
 class History(msgspec.Struct):
@@ -122,7 +122,7 @@ async def _in_csv(call: Call, wanted: Filter, after: Cursor | None, limit: int |
 
 async def _unknown(call: Call, wanted: Filter) -> Refusal | None:
     """What the filter names has to be, or to have been: else it is a slip of the pen, and no empty list."""
-    if (wanted.vm, wanted.set_name, wanted.scope) == (None, None, None):
+    if (wanted.vm, wanted.set_name, wanted.scope, wanted.rollout) == (None, None, None, None):
         return None
     unknown = await call.in_store(partial(lines.find_unknown, wanted=wanted))
     if unknown is None:

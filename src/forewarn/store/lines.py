@@ -258,10 +258,17 @@ def find_unknown(connection: sa.Connection, wanted: Filter) -> tuple[str, str] |
         ("set", wanted.set_name, [each.c.name for each in (availability_sets, scale_sets, cloud_services)]),
         ("scope", wanted.scope, [scopes.c.id]),
     )
+    if wanted.rollout is not None and not _has_rollout(connection, wanted.rollout):
+        return "rollout", wanted.rollout
     for what, name, columns in looked_up:
         if name is not None and not any(_has(connection, column, name) for column in columns):
             return what, name
     return None
+
+
+def _has_rollout(connection: sa.Connection, beginning: str) -> bool:
+    begins_so = operations.c.rollout.startswith(beginning.lower(), autoescape=True)
+    return connection.execute(sa.select(sa.literal(1)).where(begins_so).limit(1)).first() is not None
 
 
 def _has(connection: sa.Connection, column: sa.ColumnElement[str], name: str) -> bool:

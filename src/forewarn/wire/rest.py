@@ -250,7 +250,7 @@ def set_view(world: World, each: VmSet) -> SetView:
 def waiting_for(world: World, operation: Operation, now: datetime) -> list[str]:
     """What an open operation waits for, in words; nothing once it has ended."""
     if operation.phase is Phase.SCHEDULED:
-        return [hold.in_words(now) for hold in holds(world, operation, now)]
+        return list(dict.fromkeys(hold.in_words(now) for hold in holds(world, operation, now)))
     if operation.phase is Phase.STARTED:
         attempts = {attempt.vm: attempt for attempt in world.attempts_of(operation.id)}
         pending = [vm for vm in operation.targets if vm not in attempts or attempts[vm].outcome is None]

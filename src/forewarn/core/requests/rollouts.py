@@ -171,7 +171,11 @@ def pause(draft: Draft, rollout: str, reason: str) -> Refusal | None:
     if isinstance(found, Refusal):
         return found
     if found.state is not RolloutState.RUNNING:
-        return Refusal(Code.ILLEGAL_STEP, f"The {found.title} is {found.state}; it cannot be paused.")
+        return Refusal(
+            Code.ILLEGAL_STEP,
+            f"The {found.title} is {found.state}; it cannot be paused.",
+            f"forewarn rollout show {found.short_id}",
+        )
     stop_for_now(draft, found, reason or f"paused by {draft.actor}")
     return None
 
@@ -182,7 +186,11 @@ def resume(draft: Draft, rollout: str, *, anyway: bool) -> Refusal | None:
     if isinstance(found, Refusal):
         return found
     if found.state is not RolloutState.PAUSED:
-        return Refusal(Code.ILLEGAL_STEP, f"The {found.title} is {found.state}; only a paused one can be resumed.")
+        return Refusal(
+            Code.ILLEGAL_STEP,
+            f"The {found.title} is {found.state}; only a paused one can be resumed.",
+            f"forewarn rollout show {found.short_id}",
+        )
     book = draft.world.book_of(rollout)
     waived = book.wave if anyway and book.wave is not None else found.waived_wave
     draft.put(
