@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -33,18 +32,6 @@ from tests.store.samples import (
     VM,
     commit,
 )
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return fresh_database(request.param, tmp_path)
-
-
-@pytest.fixture
-def store(address: str) -> Iterator[SqlStore]:
-    opened = SqlStore(address)
-    yield opened
-    opened.close()
 
 
 def write(store: SqlStore, *commits) -> None:

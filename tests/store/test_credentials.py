@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,18 +21,6 @@ from tests.store.databases import fresh_database
 NOW = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
 TOKEN = Credential("a1", CredentialKind.TOKEN, "ci", "viewer", "00ff", NOW, "root", NOW + timedelta(days=1))
 PRINCIPAL = Credential("b2", CredentialKind.PRINCIPAL, "az", "admin", "11ee", NOW, "root")
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return fresh_database(request.param, tmp_path)
-
-
-@pytest.fixture
-def store(address: str) -> Iterator[SqlStore]:
-    opened = SqlStore(address)
-    yield opened
-    opened.close()
 
 
 def deed(verb: str, subject: str) -> Deed:

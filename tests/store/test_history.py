@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-
-import pytest
 
 from forewarn.core.event import EVENTS_PER_COMMIT, Event
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.store import history
 from forewarn.store.sql import SqlStore
-from tests.store.databases import fresh_database
 from tests.store.samples import EVENT, MARK, NOW, OPERATION, commit
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
-    yield opened
-    opened.close()
 
 
 def operation(number: int, phase: Phase, *vms: str) -> Operation:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,14 +20,12 @@ from tests.store.samples import EVENT, MARK, OPERATION, commit
 IDS = [f"{number:08X}-DDE1-550B-8297-BDF189DF2712" for number in (0x1, 0xAB1, 0xAB2, 0xABCDEF12, 0xFFFFFFFF)]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
+@pytest.fixture(autouse=True)
+def kept(store: SqlStore) -> None:
+    """Events of one operation that has ended."""
     found = [replace(EVENT, id=each, number=number) for number, each in enumerate(IDS)]
-    with opened.transaction() as transaction:
+    with store.transaction() as transaction:
         transaction.write(commit(1, replace(OPERATION, phase=Phase.COMPLETED), *found), MARK, 0)
-    yield opened
-    opened.close()
 
 
 def test_another_thread_reads_what_is_committed_while_somebody_writes(store: SqlStore):

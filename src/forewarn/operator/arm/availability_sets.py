@@ -10,7 +10,7 @@ from forewarn.control import machines
 from forewarn.core.fleet import AvailabilitySet
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.find import any_case
-from forewarn.operator.arm.desk import ALL, PAGES, PROVIDER, ArmCall, Outcome, arm
+from forewarn.operator.arm.desk import ALL, PAGES, PROVIDER, ArmCall, Outcome, arm, showing
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import read_availability_set
 from forewarn.wire.arm.ids import AVAILABILITY_SETS
@@ -20,14 +20,9 @@ _ALL_OF_GROUP = f"{PROVIDER}/{AVAILABILITY_SETS}"
 _ONE = f"{_ALL_OF_GROUP}/{{set}}"
 
 
-async def get_set(asked: ArmCall, _: Nothing) -> Outcome:
-    """One availability set."""
-
-    def read() -> Outcome:
-        found = asked.availability_set()
-        return found if isinstance(found, Refusal) else asked.views.availability_set(found)
-
-    return await asked.call.on_plane(read)
+def show_set(asked: ArmCall, found: AvailabilitySet) -> Json:
+    """The set as it is now."""
+    return asked.views.availability_set(found)
 
 
 async def list_sets(asked: ArmCall, _: Nothing) -> Outcome:
@@ -95,7 +90,12 @@ async def delete_set(asked: ArmCall, _: Nothing) -> Outcome:
 ENDPOINTS = [
     arm("GET", _ALL_OF_GROUP, list_sets, "The availability sets of a resource group", query=PAGES),
     arm("GET", f"{ALL}/{AVAILABILITY_SETS}", list_sets, "All availability sets", query=PAGES),
-    arm("GET", _ONE, get_set, "One availability set"),
+    arm(
+        "GET",
+        _ONE,
+        showing(ArmCall.availability_set, show_set),
+        "One availability set",
+    ),
     arm("PUT", _ONE, put_set, "Make an availability set, or change it", body=Json, kind=AVAILABILITY_SETS),
     arm("PATCH", _ONE, patch_set, "Change members of an availability set", body=Json, kind=AVAILABILITY_SETS),
     arm("DELETE", _ONE, delete_set, "Take an empty availability set away"),

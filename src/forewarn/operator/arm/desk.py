@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from heapq import nsmallest
 from http import HTTPStatus
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -29,6 +29,8 @@ from forewarn.wire.arm.ids import AVAILABILITY_SETS, COMPUTE, SCALE_SETS, VMS
 from forewarn.wire.arm.keeping import Json, is_too_deep
 from forewarn.wire.arm.parts import BODIES, Part, spelled
 from forewarn.wire.arm.views import Views
+
+T = TypeVar("T")
 
 GROUP = "/subscriptions/{subscription}/resourceGroups/{group}"
 PROVIDER = f"{GROUP}/providers/{COMPUTE}"
@@ -259,6 +261,19 @@ def _read(given: Any, part: type[Part] | None, *, is_decoded: bool) -> Any:  # n
         return body if is_decoded else msgspec.convert(body, part)
     except msgspec.ValidationError as problem:
         return bad(told(problem, body))
+
+
+def showing(find: Callable[[ArmCall], T | Refusal], show: Callable[[ArmCall, T], Json]) -> Handler:
+    """A handler that shows what the path names."""
+
+    async def handle(asked: ArmCall, _: Nothing) -> Outcome:
+        def read() -> Outcome:
+            found = find(asked)
+            return found if isinstance(found, Refusal) else show(asked, found)
+
+        return await asked.call.on_plane(read)
+
+    return handle
 
 
 def _accept(asked: ArmCall, ongoing: Ongoing) -> Response:

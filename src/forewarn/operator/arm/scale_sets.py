@@ -17,8 +17,8 @@ from forewarn.core.requests.find import any_case
 from forewarn.core.requests.sets import staying_in
 from forewarn.core.requests.vms import has_waiting_work
 from forewarn.core.terms import Cause
-from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm
-from forewarn.operator.arm.vms import ask, evict, maintain_now
+from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm, showing
+from forewarn.operator.arm.vms import ask, evict, maintain_now, show_health, show_vm
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import bad, read_scale_set
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
@@ -33,14 +33,9 @@ _INSTANCE = f"{_INSTANCES}/{{instance}}"
 Act = Callable[[ArmCall, list[Vm]], Outcome]
 
 
-async def get_scale_set(asked: ArmCall, _: Nothing) -> Outcome:
-    """One scale set."""
-
-    def read() -> Outcome:
-        found = asked.scale_set()
-        return found if isinstance(found, Refusal) else asked.views.scale_set(found)
-
-    return await asked.call.on_plane(read)
+def show_scale_set(asked: ArmCall, found: ScaleSet) -> Json:
+    """The set as it is now."""
+    return asked.views.scale_set(found)
 
 
 async def list_scale_sets(asked: ArmCall, _: Nothing) -> Outcome:
@@ -169,26 +164,6 @@ def _ask(cause: Cause, asked: ArmCall, vms: list[Vm]) -> Outcome:
     return ask(asked, cause, vms)
 
 
-async def get_instance(asked: ArmCall, _: Nothing) -> Outcome:
-    """One instance."""
-
-    def read() -> Outcome:
-        vm = asked.instance()
-        return vm if isinstance(vm, Refusal) else asked.views.vm(vm, expand=asked.expands)
-
-    return await asked.call.on_plane(read)
-
-
-async def get_instance_view(asked: ArmCall, _: Nothing) -> Outcome:
-    """How one instance is doing."""
-
-    def read() -> Outcome:
-        vm = asked.instance()
-        return vm if isinstance(vm, Refusal) else asked.views.instance_view(vm)
-
-    return await asked.call.on_plane(read)
-
-
 async def list_instances(asked: ArmCall, _: Nothing) -> Outcome:
     """The instances of a scale set."""
 
@@ -246,7 +221,7 @@ _ACTS: dict[str, tuple[Act, str]] = {
 ENDPOINTS = [
     arm("GET", _ALL_OF_GROUP, list_scale_sets, "The scale sets of a resource group", query=PAGES),
     arm("GET", f"{ALL}/{SCALE_SETS}", list_scale_sets, "All scale sets", query=PAGES),
-    arm("GET", _ONE, get_scale_set, "One scale set"),
+    arm("GET", _ONE, showing(ArmCall.scale_set, show_scale_set), "One scale set"),
     arm("PUT", _ONE, put_scale_set, "Make a scale set, or change it", body=Json, kind=SCALE_SETS),
     arm("PATCH", _ONE, patch_scale_set, "Change members, capacity up and down", body=Json, kind=SCALE_SETS),
     arm("DELETE", _ONE, delete_scale_set, "Delete a scale set with its instances"),
@@ -257,8 +232,8 @@ ENDPOINTS = [
     arm("POST", f"{_ONE}/manualupgrade", _upgrade_some, "Nothing to do; answered 200", body=Instances),
     arm("POST", f"{_ONE}/delete", _delete_some, "Delete instances: Terminate, by the profile", body=Instances),
     arm("GET", _INSTANCES, list_instances, "The instances of a scale set", query=PAGES | EXPAND),
-    arm("GET", _INSTANCE, get_instance, "One instance", query=EXPAND),
-    arm("GET", f"{_INSTANCE}/instanceView", get_instance_view, "How an instance is doing"),
+    arm("GET", _INSTANCE, showing(ArmCall.instance, show_vm), "One instance", query=EXPAND),
+    arm("GET", f"{_INSTANCE}/instanceView", showing(ArmCall.instance, show_health), "How an instance is doing"),
     arm("DELETE", _INSTANCE, delete_instance, "Delete one instance: Terminate, by the profile"),
     *(
         arm("POST", f"{_INSTANCE}/{verb}", partial(_act_on_one, act), told, body=Any)

@@ -15,7 +15,7 @@ from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.terms import Cause, VmState
-from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm
+from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm, showing
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import bad, read_vm
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
@@ -32,24 +32,14 @@ _WANTED = {
 }
 
 
-async def get_vm(asked: ArmCall, _: Nothing) -> Outcome:
-    """One VM."""
-
-    def read() -> Outcome:
-        vm = asked.vm()
-        return vm if isinstance(vm, Refusal) else asked.views.vm(vm, expand=asked.expands)
-
-    return await asked.call.on_plane(read)
+def show_vm(asked: ArmCall, vm: Vm) -> Json:
+    """A VM or an instance, with how it is doing where that is asked for."""
+    return asked.views.vm(vm, expand=asked.expands)
 
 
-async def get_instance_view(asked: ArmCall, _: Nothing) -> Outcome:
-    """How one VM is doing."""
-
-    def read() -> Outcome:
-        vm = asked.vm()
-        return vm if isinstance(vm, Refusal) else asked.views.instance_view(vm)
-
-    return await asked.call.on_plane(read)
+def show_health(asked: ArmCall, vm: Vm) -> Json:
+    """How a VM or an instance is doing."""
+    return asked.views.instance_view(vm)
 
 
 async def list_vms(asked: ArmCall, _: Nothing) -> Outcome:
@@ -228,8 +218,8 @@ ENDPOINTS = [
     arm("GET", _ALL_OF_GROUP, list_vms, "The VMs of a resource group", query=_LISTED),
     arm("GET", f"{ALL}/{VMS}", list_vms, "All VMs", query=_LISTED),
     arm("GET", f"{ALL}/locations/{{location}}/{VMS}", list_vms, "The VMs of a location", query=_LISTED),
-    arm("GET", _ONE, get_vm, "One VM", query=EXPAND),
-    arm("GET", f"{_ONE}/instanceView", get_instance_view, "How a VM is doing"),
+    arm("GET", _ONE, showing(ArmCall.vm, show_vm), "One VM", query=EXPAND),
+    arm("GET", f"{_ONE}/instanceView", showing(ArmCall.vm, show_health), "How a VM is doing"),
     arm("PUT", _ONE, put_vm, "Make a VM, or change it", body=Json, kind=VMS),
     arm("PATCH", _ONE, patch_vm, "Change members of a VM", body=Json, kind=VMS),
     arm("DELETE", _ONE, delete_vm, "Delete a VM: Terminate, where its profile says so"),
