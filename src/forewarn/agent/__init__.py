@@ -1,0 +1,1 @@
+"""The program in the guest: watches, prepares, approves, recovers. Standard library only, nothing else of ours."""

@@ -1,0 +1,102 @@
+"""A case: one event, what was done about it, and what came of it. Values only; the journal keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from forewarn.agent.events import Event
+
+
+class Direction(StrEnum):
+    """Whether a step is done or undone."""
+
+    DO = "do"
+    UNDO = "undo"
+
+
+class Outcome(StrEnum):
+    """What came of an attempt at a step."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+class Ending(StrEnum):
+    """How an event went away."""
+
+    FINISHED = "finished"  # gone after it had started
+    CANCELLED = "cancelled"  # gone while it was Scheduled
+
+
+class Consent(StrEnum):
+    """How far its approval is."""
+
+    NONE = "none"
+    ASKED = "asked"  # recorded before the request leaves
+    GIVEN = "given"  # the endpoint said 200
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A step in one direction: its last attempt."""
+
+    outcome: Outcome
+    tries: int
+    begun_at: datetime
+    ended_at: datetime | None = None
+    boot: str = ""  # in which boot of this machine it was begun
+    note: str = ""  # what the handler said, or why it was skipped
+    of_event: str = ""  # the event whose attempt this one relies on, where the effect was there already
+
+
+Runs = Mapping[tuple[str, Direction], Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that is known about one event."""
+
+    event: Event  # as it was last seen
+    vm: str  # the name by which it means this VM; empty: it does not
+    profile: str
+    why: str  # which rule led to the profile, in words
+    first_seen_at: datetime
+    last_seen_at: datetime
+    boot: str = ""  # in which boot of this machine it was last seen
+    runs: Runs = field(default_factory=dict)
+    prepared_at: datetime | None = None
+    consent: Consent = Consent.NONE
+    consent_by: str = ""
+    consent_at: datetime | None = None
+    consent_tries: int = 0
+    started_at: datetime | None = None  # when Started was first seen
+    told_to_approve_by: str = ""  # the operator who said so
+    is_urgent: bool = False  # the operator does not want to wait for its preparation
+    held_by: str = ""  # the operator who said "not yet"
+    ending: Ending | None = None
+    ended_at: datetime | None = None
+    closed_at: datetime | None = None  # recovered, told, over
+
+    @property
+    def id(self) -> str:
+        """The event's id."""
+        return self.event.id
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the event names this VM."""
+        return bool(self.vm)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the event is still there, as far as is known."""
+        return self.ending is None
+
+    def run(self, step: str, direction: Direction = Direction.DO) -> Run | None:
+        """The last attempt at a step."""
+        return self.runs.get((step, direction))

@@ -1,0 +1,196 @@
+"""What to do next about a case. Pure: the case, its profile, the others, who is ready, and the time in; moves out.
+
+While the event is there: tell, prepare, approve. When it is gone: stop, undo, tell, close. An approval needs that
+everything that was to be done before it has succeeded; nothing here approves because time runs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from forewarn.agent.case import Case, Consent, Ending
+from forewarn.agent.policy import Approval, Occasion, Profile, Together
+from forewarn.agent.steps import Progress, Scene, State, StepMove, go_back, go_on
+
+_APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
+
+
+@dataclass(frozen=True, slots=True)
+class NotePrepared:
+    """Everything before the approval has succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Send the approval."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Nothing is left to do."""
+
+
+Move = StepMove | NotePrepared | Approve | Close
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a case wants."""
+
+    moves: tuple[Move, ...] = ()
+    wake_at: datetime | None = None  # when to look again, if nothing happens before
+    waiting_for: tuple[str, ...] = ()
+    tells_leader: str = ""  # the peer who is to hear that this VM is ready
+
+
+def plan(
+    case: Case, profile: Profile, others: Sequence[Case], now: datetime, ready_peers: Collection[str] = ()
+) -> Plan:
+    """The next moves about a case."""
+    if case.closed_at is not None:
+        return Plan()
+    scene = Scene(case, profile, others, now)
+    return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
+
+
+def prepares_from(case: Case, profile: Profile) -> datetime:
+    """When preparation begins: as soon as the event is seen, or so long before NotBefore as the profile says."""
+    if profile.lead_seconds is None or case.event.not_before is None:
+        return case.first_seen_at
+    return max(case.first_seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
+
+
+def ending_of(case: Case, now: datetime, boot: str, watched_within: timedelta) -> Ending:
+    """How an event that is gone has ended. What happened while nobody watched is inferred from what was due."""
+    if case.started_at is not None:
+        return Ending.FINISHED
+    is_due = case.event.not_before is not None and now >= case.event.not_before
+    was_watched = case.boot == boot and now - case.last_seen_at <= watched_within
+    if is_due or (not was_watched and (case.boot != boot or case.consent is Consent.GIVEN)):
+        return Ending.FINISHED
+    return Ending.CANCELLED
+
+
+def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    rows = [go_on(scene, Occasion.DETECTED)]
+    if scene.case.event.has_started:
+        rows.append(go_on(scene, Occasion.STARTED))
+    preparation = _prepare(scene)
+    rows.append(preparation)
+    side = _joined(rows)
+    consent = _consent(scene, preparation.state, ready_peers)
+    return Plan(
+        (*side.moves, *consent.moves),
+        _earliest(side.wake_at, consent.wake_at),
+        (*side.waiting_for, *consent.waiting_for),
+        consent.tells_leader,
+    )
+
+
+def _when_it_is_gone(scene: Scene) -> Plan:
+    back = go_back(scene)
+    if back.state is State.PENDING:
+        return _joined([back])
+    occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
+    rows = [go_on(scene, each) for each in (Occasion.DETECTED, occasion)]
+    if any(row.state is State.PENDING for row in rows):
+        return _joined(rows)
+    return Plan((Close(),))
+
+
+def _prepare(scene: Scene) -> Progress:
+    """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
+    case, profile, now = scene.case, scene.profile, scene.now
+    steps = profile.on(Occasion.PREPARE)
+    if case.event.has_started and not profile.prepares_when_started and not any(case.run(s.name) for s in steps):
+        return Progress()
+    begins_at = prepares_from(case, profile)
+    if now < begins_at and not case.is_urgent:
+        progress = Progress()
+        progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
+        return progress
+    deadline = None
+    if case.event.not_before is not None and not case.event.has_started:
+        deadline = case.event.not_before - timedelta(seconds=profile.reserve_seconds)
+    return go_on(scene, Occasion.PREPARE, deadline)
+
+
+def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> Plan:
+    """Whether the event is to be approved now, and if not, what is waited for."""
+    case, profile = scene.case, scene.profile
+    if not case.event.is_scheduled or (profile.approval is Approval.NEVER and not case.told_to_approve_by):
+        return Plan()
+    if case.consent is Consent.GIVEN:
+        return Plan(waiting_for=("the platform, to start it",))
+    if not (case.is_mine or profile.approves_others or case.told_to_approve_by):
+        return Plan()
+    if case.held_by:
+        return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
+    if not _goes_unprepared(case, profile):
+        if preparation is not State.SUCCESS:
+            return Plan()
+        if case.prepared_at is None:
+            return Plan((NotePrepared(),))
+    return _in_company(scene, ready_peers) or _in_time(scene)
+
+
+def _goes_unprepared(case: Case, profile: Profile) -> bool:
+    is_users = profile.approval is Approval.AT_ONCE_FOR_USER and case.event.source.lower() == "user"
+    return is_users or case.is_urgent
+
+
+def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
+    """What stands in the way where the event names several VMs."""
+    case, together = scene.case, scene.profile.together
+    if _wants_a_word(case, scene.profile):
+        return Plan(waiting_for=(f"someone to say: forewarn agent approve {case.id}",))
+    if len(case.event.resources) <= 1 or together is Together.EACH or (case.told_to_approve_by and case.is_urgent):
+        return None
+    names = ", ".join(case.event.resources)
+    if together is Together.REFUSE or not case.is_mine:
+        return Plan(waiting_for=(f"its time: it names several VMs ({names}), and none of them speaks for all",))
+    leader = case.event.resources[0]
+    if case.vm != leader:
+        return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
+    missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
+    if missing:
+        return Plan(waiting_for=(f"{', '.join(missing)} to be ready",))
+    return None
+
+
+def _wants_a_word(case: Case, profile: Profile) -> bool:
+    return profile.approval is Approval.MANUAL and not case.told_to_approve_by
+
+
+def _in_time(scene: Scene) -> Plan:
+    """Approve, unless the pause, the deadline or a failed try says later."""
+    case, profile, now = scene.case, scene.profile, scene.now
+    approves_at = [now]
+    if case.prepared_at is not None:
+        approves_at.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
+    if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
+        approves_at.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
+    if case.consent is Consent.ASKED and case.consent_at is not None and case.consent_tries:
+        pause = _APPROVAL_PAUSES[min(case.consent_tries, len(_APPROVAL_PAUSES)) - 1]
+        approves_at.append(case.consent_at + timedelta(seconds=pause))
+    latest = max(approves_at)
+    if latest > now:
+        return Plan(wake_at=latest, waiting_for=(f"its approval, at {latest:%H:%M:%SZ}",))
+    return Plan((Approve(case.told_to_approve_by or "agent"),))
+
+
+def _joined(rows: Sequence[Progress]) -> Plan:
+    wakes = [row.wake_at for row in rows if row.wake_at is not None]
+    return Plan(
+        tuple(move for row in rows for move in row.moves),
+        min(wakes, default=None),
+        tuple(words for row in rows for words in row.words),
+    )
+
+
+def _earliest(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((each for each in (one, other) if each is not None), default=None)

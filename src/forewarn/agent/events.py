@@ -1,0 +1,134 @@
+"""What the endpoint says, as values. Reading is tolerant: a later version, or a fault, is no reason to crash.
+
+The one rule: what cannot be read is never taken for "no events".
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+SCHEDULED = "Scheduled"
+STARTED = "Started"
+KNOWN_TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
+
+# RFC 1123 is what the service sends. The 2017 pages and some imitations have ISO 8601, with T or with a blank.
+_DATE_FORMS = ("%a, %d %b %Y %H:%M:%S GMT", "%d %b %Y %H:%M:%S GMT", "%a, %d %b %Y %H:%M:%S %z")
+
+
+class Unreadable(ValueError):
+    """An answer that does not say which events there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of the document. What a version leaves out is empty or None."""
+
+    id: str
+    type: str  # one of KNOWN_TYPES, or what a later version says
+    status: str = SCHEDULED
+    resources: tuple[str, ...] = ()
+    not_before: datetime | None = None  # None: it has started, or it was not said
+    source: str = ""  # Platform, User, or not said
+    description: str = ""
+    duration_seconds: int | None = None  # -1: unknown to the platform; None: not said
+    resource_type: str = "VirtualMachine"
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether it may still be approved."""
+        return self.status.lower() == SCHEDULED.lower()
+
+    @property
+    def has_started(self) -> bool:
+        """Whether the platform is at it."""
+        return self.status.lower() == STARTED.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What one answer says."""
+
+    events: tuple[Event, ...]
+    incarnation: int | None = None
+    oddities: tuple[str, ...] = ()  # parts that could not be read; where there are any, no event counts as gone
+
+
+def read_document(body: bytes) -> Document:
+    """The document in an answer's body; `Unreadable` where it does not say which events there are."""
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError) as problem:
+        raise Unreadable(f"The answer is no JSON: {_beginning(body)}") from problem
+    if not isinstance(said, dict):
+        raise Unreadable(f"The answer is no JSON object: {_beginning(body)}")
+    listed = said.get("Events")
+    if not isinstance(listed, list):
+        raise Unreadable(f"The answer has no list of events: {_beginning(body)}")
+    events: dict[str, Event] = {}
+    oddities = []
+    for each in listed:
+        event = read_event(each)
+        if event is None:
+            oddities.append(f"an event without an EventId: {_beginning(json.dumps(each).encode())}")
+        else:
+            events[event.id] = event
+    return Document(tuple(events.values()), _whole(said.get("DocumentIncarnation")), tuple(oddities))
+
+
+def read_event(said: object) -> Event | None:
+    """One event; None for what cannot be called one."""
+    if not isinstance(said, dict):
+        return None
+    name = _text(said.get("EventId")).strip()
+    if not name:
+        return None
+    resources = said.get("Resources")
+    return Event(
+        id=name.upper(),
+        type=_text(said.get("EventType")) or "Unknown",
+        status=_text(said.get("EventStatus")) or SCHEDULED,
+        resources=tuple(_text(each) for each in resources if each) if isinstance(resources, list) else (),
+        not_before=read_instant(_text(said.get("NotBefore"))),
+        source=_text(said.get("EventSource")),
+        description=_text(said.get("Description")),
+        duration_seconds=_whole(said.get("DurationInSeconds")),
+        resource_type=_text(said.get("ResourceType")) or "VirtualMachine",
+    )
+
+
+def read_instant(text: str) -> datetime | None:
+    """An instant in any of the forms that have been seen; None where there is none."""
+    text = text.strip().replace("_", " ")
+    if not text:
+        return None
+    for form in _DATE_FORMS:
+        try:
+            return _in_utc(datetime.strptime(text, form))  # noqa: DTZ007 - the form says which zone
+        except ValueError:
+            continue
+    try:
+        return _in_utc(datetime.fromisoformat(text))
+    except ValueError:
+        return None
+
+
+def _in_utc(instant: datetime) -> datetime:
+    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+
+
+def _text(said: object) -> str:
+    return said if isinstance(said, str) else "" if said is None else str(said)
+
+
+def _whole(said: object) -> int | None:
+    try:
+        return int(str(said))
+    except ValueError:
+        return None
+
+
+def _beginning(body: bytes) -> str:
+    text = " ".join(body[:200].decode("utf-8", "replace").split())
+    return repr(text[:80] + ("…" if len(text) > 80 else ""))  # noqa: PLR2004 - a line's worth

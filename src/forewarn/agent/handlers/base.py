@@ -1,0 +1,66 @@
+"""What every kind of handler offers, and what it is given.
+
+A handler acts on the machine or on something beside it. It gets the event and the seconds it has; it returns a
+`Result`, in time, and raises nothing for what can go wrong outside. It never approves.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from forewarn.agent.case import Direction
+from forewarn.agent.events import Event
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How an attempt ended."""
+
+    is_done: bool
+    note: str = ""  # one line for the log and the journal; no secrets
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One attempt at a step."""
+
+    event: Event
+    step: str
+    options: Mapping[str, Any]
+    direction: Direction
+    seconds: float  # how long it may take
+    try_number: int
+    vm: str  # the name by which the event means this machine
+    scratch: Path  # a directory of this attempt's own, which survives the agent
+    stop: threading.Event = field(default_factory=threading.Event)  # set: give up at once
+    seconds_to_not_before: float | None = None  # for handlers that want to know
+
+    @property
+    def key(self) -> str:
+        """The same for every repeat of the attempt, so that others can tell a repeat."""
+        return f"{self.event.id}/{self.step}/{self.direction}"
+
+
+class Handler(Protocol):
+    """One kind of handler."""
+
+    has_undo: bool  # whether an undo makes sense with any options; `undoes(options)` has the last word
+
+    def check(self, options: Mapping[str, Any]) -> list[str]:
+        """What is wrong with the options, in sentences; nothing is touched."""
+
+    def undoes(self, options: Mapping[str, Any]) -> bool:
+        """Whether a step with these options has something to undo."""
+
+    def run(self, task: Task) -> Result:
+        """Do it, or undo it."""
+
+    def take_over(self, task: Task) -> Result | None:
+        """What came of an attempt that an earlier agent began, waiting for it if it still runs.
+
+        None: proven not begun, or safe to begin again. What cannot be known is a failure that says so.
+        """
