@@ -86,7 +86,7 @@ def read_event(said: object) -> Event | None:
         return None
     resources = said.get("Resources")
     return Event(
-        id=name.upper(),
+        id=name,
         type=_text(said.get("EventType")) or "Unknown",
         status=_text(said.get("EventStatus")) or SCHEDULED,
         resources=tuple(_text(each) for each in resources if each) if isinstance(resources, list) else (),

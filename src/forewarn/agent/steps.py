@@ -71,7 +71,6 @@ class Progress:
     wake_at: datetime | None = None
     words: list[str] = field(default_factory=list)
 
-    @property
     def is_pending(self) -> bool:
         """Whether something is not over yet."""
         return self.state is State.PENDING
@@ -104,7 +103,7 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
     for group in _groups(scene.profile.on(occasion)):
         for step in group:
             _go_on_with(progress, step, scene, deadline)
-        if progress.is_pending:
+        if progress.is_pending():
             break
         if failed := [step for step in group if _holds(scene.case, step)]:
             progress.state = State.HELD
@@ -114,7 +113,7 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
 
 
 def go_back(scene: Scene) -> Progress:
-    """Stop what runs, then undo what was done, the last group first; a failed undo keeps no other from its turn."""
+    """Stop what runs, then undo what was done, the last group first. A failed undo holds no other up."""
     progress = Progress()
     steps = scene.profile.on(Occasion.PREPARE)
     for step in steps:
@@ -122,13 +121,13 @@ def go_back(scene: Scene) -> Progress:
         if run and run.outcome is Outcome.BEGUN:
             progress.moves.append(Stop(step))
             progress.wait(f"step {step.name} to give up")
-    if progress.is_pending:
+    if progress.is_pending():
         return progress
     for group in reversed(list(_groups(steps))):
         for step in reversed(group):
             if step.has_undo and _was_begun(scene.case, step):
                 _undo(progress, step, scene)
-        if progress.is_pending:
+        if progress.is_pending():
             break
     return progress
 

@@ -45,10 +45,22 @@ class Task:
         return f"{self.event.id}/{self.step}/{self.direction}"
 
 
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One option of a kind of handler: what the file may say, and the reference page does."""
+
+    name: str
+    type: str  # text, texts, number, seconds, flag, table, path, secret (a text, or {file = "..."}, or {env = "..."})
+    help: str
+    is_required: bool = False
+    default: Any = None
+
+
 class Handler(Protocol):
     """One kind of handler."""
 
-    has_undo: bool  # whether an undo makes sense with any options; `undoes(options)` has the last word
+    help: str  # one sentence for the reference page
+    options: tuple[Option, ...]
 
     def check(self, options: Mapping[str, Any]) -> list[str]:
         """What is wrong with the options, in sentences; nothing is touched."""
