@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -90,7 +91,9 @@ class Metadata:
         site = self._sites.current
         site.look_for_newer()
         try:
-            response, was_conditional = self._ask_for_events(site, wait_seconds, is_conditional, waiter)
+            response, was_conditional = self._ask_for_events(
+                site, wait_seconds, is_conditional=is_conditional, waiter=waiter
+            )
             answer = _answer(site, response, was_conditional=was_conditional)
         except EndpointError:
             site.forget_tag()
@@ -133,6 +136,7 @@ class Metadata:
         self,
         site: Site,
         wait_seconds: float,
+        *,
         is_conditional: bool,
         waiter: Waiter | None,
     ) -> tuple[Response, bool]:
@@ -209,12 +213,9 @@ def _retry_after(response: Response) -> float | None:
 
 def _beginning(body: bytes) -> str:
     """The sentence of an error, or how the body begins."""
-    try:
+    text = body.decode("utf-8", "replace")
+    with suppress(ValueError, RecursionError):
         said = json.loads(body)
-        text = (
-            str(said["error"]) if isinstance(said, dict) and "error" in said else body.decode("utf-8", "replace")
-        )
-    except (ValueError, RecursionError):
-        text = body.decode("utf-8", "replace")
+        text = str(said["error"]) if isinstance(said, dict) and "error" in said else text
     text = " ".join(text.split()).rstrip(".")
     return text[:120] + ("…" if len(text) > 120 else "")  # noqa: PLR2004 - a line's worth

@@ -21,8 +21,8 @@ class Waker:
         self._lock = threading.Lock()
         self._is_closed = False
         self._inner, self._outer = socket.socketpair()
-        self._inner.setblocking(False)
-        self._outer.setblocking(False)
+        self._inner.settimeout(0)
+        self._outer.settimeout(0)
         self._selector = selectors.DefaultSelector()
         self._selector.register(self._inner, selectors.EVENT_READ)
 
