@@ -38,6 +38,12 @@ class Task:
     scratch: Path  # a directory of this attempt's own, which survives the agent
     stop: threading.Event = field(default_factory=threading.Event)  # set: give up at once
     seconds_to_not_before: float | None = None  # for handlers that want to know
+    memory: Path | None = None  # a directory of the step's own: the same for its undo, and for every event
+
+    @property
+    def lasting(self) -> Path:
+        """Where an undo finds what was before: the step's memory, or else beside the attempt's directory."""
+        return self.memory or self.scratch.parent
 
     @property
     def key(self) -> str:
@@ -45,12 +51,27 @@ class Task:
         return f"{self.event.id}/{self.step}/{self.direction}"
 
 
+OPTION_TYPES = {
+    "text": "a text",
+    "texts": "a list of texts",
+    "number": "a whole number",
+    "numbers": "a list of whole numbers",
+    "seconds": "a number of seconds",
+    "flag": "true or false",
+    "path": "a path",
+    "secret": 'a text, or `{file = "..."}`, or `{env = "..."}`',
+    "command": "a list of texts, the program first; or one text for a shell",
+    "table": "a table of texts, each of which may be a secret",
+    "options": "a table with options of the same kind",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Option:
     """One option of a kind of handler: what the file may say, and the reference page does."""
 
     name: str
-    type: str  # text, texts, number, seconds, flag, table, path, secret (a text, or {file = "..."}, or {env = "..."})
+    type: str  # one of OPTION_TYPES
     help: str
     is_required: bool = False
     default: Any = None
@@ -63,7 +84,10 @@ class Handler(Protocol):
     options: tuple[Option, ...]
 
     def check(self, options: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the options, in sentences; nothing is touched."""
+        """What is wrong with the options, in sentences; nothing is touched.
+
+        Their names and types, and that what is required is there, has been seen to before.
+        """
 
     def undoes(self, options: Mapping[str, Any]) -> bool:
         """Whether a step with these options has something to undo."""
