@@ -1,4 +1,4 @@
-"""What one part of a configuration says about another: names that lead nowhere, circles, rules that never match."""
+"""What one part of a configuration says about another: names without a thing, circles, rules that never match."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SOURCES = ("Platform", "User")
 def check_rules(reading: Reading, rules: Sequence[Rule], profiles: Mapping[str, Profile]) -> None:
     """Rules that lead nowhere, contradict themselves, or come too late."""
     for index, rule in enumerate(rules):
-        path = _place_of(reading, rule, index)
+        path = reading.rule_paths[index]
         if rule.profile not in profiles and rule.profile != LOG_ONLY.name:
             close = closest(rule.profile, [*profiles, LOG_ONLY.name])
             known = ", ".join([*profiles, f'"{LOG_ONLY.name}", which does nothing'])
@@ -31,13 +31,15 @@ def check_rules(reading: Reading, rules: Sequence[Rule], profiles: Mapping[str, 
         if earlier is not None:
             reading.warn(
                 path,
-                f"Rule {_called(rule, index)} never matches: the rule in line {earlier.line} takes all that it would.",
+                f"Rule {_called(rule, index)} never matches: the one in line {earlier.line} takes all it would.",
                 "Put the narrower rule first, or take this one out.",
             )
     used = {rule.profile for rule in rules}
     for name in profiles:
         if name not in used:
-            reading.warn(("profiles", name), f"No rule leads to profile {name}.", "Add one, or take the profile out.")
+            reading.warn(
+                ("profiles", name), f"No rule leads to profile {name}.", "Add one, or take the profile out."
+            )
 
 
 def check_profile(reading: Reading, profile: Profile, *, has_peers: bool) -> None:
@@ -50,10 +52,10 @@ def check_profile(reading: Reading, profile: Profile, *, has_peers: bool) -> Non
             'Add [peers], or say together = "each" or "refuse".',
         )
     for step in profile.steps:
-        _check_needs(reading, _step_place(reading, profile, step), profile, step)
+        _check_needs(reading, reading.step_paths[profile.name, step.name], profile, step)
     for circle in _circles(profile):
         names = " needs ".join([*circle, circle[0]])
-        place = _step_place(reading, profile, _step(profile, circle[0]))
+        place = reading.step_paths[profile.name, circle[0]]
         reading.refuse((*place, "needs"), f"Steps wait for each other: {names}.", "Take one of the needs out.")
     _check_time(reading, path, profile)
 
@@ -63,26 +65,10 @@ def check_listeners(reading: Reading, settings: Settings) -> None:
     if settings.peers and settings.listen and settings.peers.listen == settings.listen and settings.listen[1]:
         host, port = settings.listen
         reading.refuse(
-            ("peers", "listen"), f"{host}:{port} is also where the agent listens for its own.", "Take another port."
+            ("peers", "listen"),
+            f"{host}:{port} is already where the agent listens.",
+            "Take another port.",
         )
-
-
-def _place_of(reading: Reading, rule: Rule, index: int) -> TomlPath:
-    """Where a rule stands; rules that could not be read are not among the others."""
-    for place in range(index, index + len(reading.problems) + 1):
-        if reading.places.lines.get(("rules", place)) == rule.line:
-            return ("rules", place)
-    return ("rules", index)
-
-
-def _step_place(reading: Reading, profile: Profile, step: Step) -> TomlPath:
-    """Where a step stands."""
-    del reading
-    return ("profiles", profile.name, "steps", profile.steps.index(step))
-
-
-def _step(profile: Profile, name: str) -> Step:
-    return next(step for step in profile.steps if step.name == name)
 
 
 def _called(rule: Rule, index: int) -> str:
@@ -171,6 +157,6 @@ def _check_time(reading: Reading, path: TomlPath, profile: Profile) -> None:
     if longest > room:
         reading.warn(
             (*path, "lead_seconds"),
-            f"The steps of profile {profile.name} may take {longest:g} s, and {max(room, 0):g} s are left for them.",
+            f"The steps of profile {profile.name} may take {longest:g} s; {max(room, 0):g} s are left for them.",
             "Make lead_seconds longer, or the timeouts of the steps shorter.",
         )

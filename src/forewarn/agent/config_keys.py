@@ -1,4 +1,4 @@
-"""The keys of the file, one table each. The file, the environment, the flags and the reference page are made from them."""
+"""The keys of the file, one table each: file, environment, flags and reference page are made from them."""
 
 from __future__ import annotations
 
@@ -96,7 +96,13 @@ SETTINGS = (
         "Other names of this VM in events, besides those that the endpoint and the machine say.",
         from_text=split_text,
     ),
-    Key("uses_hostname", as_flag, "true or false", "Whether the hostname is a name of this VM.", from_text=from_text),
+    Key(
+        "uses_hostname",
+        as_flag,
+        "true or false",
+        "Whether the hostname is a name of this VM.",
+        from_text=from_text,
+    ),
     Key("state_dir", as_path, "DIRECTORY", "Where the journal, the token and the work of handlers are kept."),
     Key(
         "listen",
@@ -105,7 +111,12 @@ SETTINGS = (
         "Where the agent answers /healthz, /readyz, /drainz, /events, /metrics and the commands; false: nowhere.",
         from_text=lambda text: False if text.strip().lower() in {"false", "no", "off"} else text,
     ),
-    Key("log_format", one_of(("auto", "plain", "json")), "auto, plain or json", "auto: plain on a terminal, else json."),
+    Key(
+        "log_format",
+        one_of(("auto", "plain", "json")),
+        "auto, plain or json",
+        "auto: plain on a terminal, else json.",
+    ),
     Key("audit_file", as_path, "FILE", "Gets one line of JSON per event that is over."),
     Key(
         "approves",
@@ -128,7 +139,9 @@ RULE = (
     Key("profile", as_full_text, "text", "The profile that it leads to.", is_required=True),
     Key("name", as_full_text, "text", "What logs and `explain` call it."),
     Key("whose", member_of(Whose), "mine, others or any", "Events that name this VM, that do not, or all."),
-    Key("types", as_texts, "list of texts", "Freeze, Reboot, Redeploy, Preempt, Terminate; one of them has to fit."),
+    Key(
+        "types", as_texts, "list of texts", "Freeze, Reboot, Redeploy, Preempt, Terminate; one of them has to fit."
+    ),
     Key("sources", as_texts, "list of texts", "Platform or User; one of them has to fit."),
     Key(
         "min_duration_seconds",
@@ -142,10 +155,14 @@ RULE = (
         "seconds",
         "The greatest duration. A duration that is not known counts as long.",
     ),
-    Key("resources", as_texts, "list of texts", "Patterns such as web-*; a VM that the event names has to fit one."),
+    Key(
+        "resources", as_texts, "list of texts", "Patterns such as web-*; a VM that the event names has to fit one."
+    ),
     Key("min_resources", whole(0), "number", "How many VMs it names at least."),
     Key("max_resources", whole(0), "number", "How many VMs it names at most."),
-    Key("description", as_expression, "text", "A regular expression that is found in the description, in any case."),
+    Key(
+        "description", as_expression, "text", "A regular expression that is found in the description, in any case."
+    ),
     Key(
         "between",
         as_times,
@@ -169,7 +186,12 @@ PROFILE = (
         "seconds",
         "Between success and approval, so that logs can leave the machine.",
     ),
-    Key("together", member_of(Together), ", ".join(Together), "Who approves an event that names several VMs; see below."),
+    Key(
+        "together",
+        member_of(Together),
+        ", ".join(Together),
+        "Who approves an event that names several VMs; see below.",
+    ),
     Key("approves_others", as_flag, "true or false", "Also approve events that do not name this VM."),
     Key(
         "prepares_when_started",
@@ -182,10 +204,15 @@ PROFILE = (
 STEP = (
     Key("uses", as_full_text, "text", "The kind of handler.", is_required=True),
     Key("name", as_full_text, "text", "What it is called, once per profile; without it, as its kind is."),
-    Key("on", member_of(Occasion), ", ".join(Occasion), "When it runs. Only steps of `prepare` come before an approval."),
+    Key(
+        "on",
+        member_of(Occasion),
+        ", ".join(Occasion),
+        "When it runs; see below.",
+    ),
     Key("group", whole(0, 1000), "number", "Groups run one after the other, the steps of one side by side."),
     Key("needs", as_texts, "list of texts", "Steps of the same occasion that have to have succeeded before."),
-    Key("timeout_seconds", seconds(0.1), "seconds", "How long a try may take; never longer than the notice leaves."),
+    Key("timeout_seconds", seconds(0.1), "seconds", "How long a try may take, if the notice is that long."),
     Key("retries", whole(0, 1000), "number", "How many more tries it gets when it fails."),
     Key("retry_pause_seconds", seconds(0.1), "seconds", "Between two tries."),
     Key(
@@ -202,7 +229,7 @@ PEERS = (
         "secret",
         lambda value: value,  # `config_secrets.py` reads it
         "text, {file} or {env}",
-        "The same on all of them: a text, { file = \"...\" } or { env = \"...\" }.",
+        'The same on all of them: a text, { file = "..." } or { env = "..." }.',
         is_required=True,
     ),
     Key("members", as_table, "table", 'Each VM\'s name, and where its agent listens: web-1 = "10.0.0.5:8257".'),

@@ -27,11 +27,18 @@ class Reading:
     environment: Mapping[str, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
+    rule_paths: list[TomlPath] = field(default_factory=list)  # of the rules that could be read
+    step_paths: dict[tuple[str, str], TomlPath] = field(default_factory=dict)  # by profile and step
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.file)
 
     @property
     def directory(self) -> Path:
-        """Where the file is."""
-        return Path(self.file).parent
+        """Where paths in the file begin."""
+        return self.path.parent
 
     def refuse(self, path: TomlPath, message: str, advice: str = "") -> None:
         """Something that cannot stay."""

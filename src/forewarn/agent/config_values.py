@@ -1,7 +1,7 @@
 """What a key of the file may be: whatever TOML knows in, what the agent works with out.
 
-Each of these raises ValueError with the end of a sentence. What comes from the environment or a flag is text, and is
-made into what a file would say by `from_text` first.
+Each of these raises ValueError with the end of a sentence. What comes from the environment or a flag is text; it
+becomes what a file would say before.
 """
 
 from __future__ import annotations
@@ -126,6 +126,12 @@ def as_address(value: object) -> Address:
     return host.strip("[]") or "127.0.0.1", int(port)
 
 
+def show_address(address: Address) -> str:
+    """An address as `as_address` reads it."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
 def as_listen(value: object) -> Address | None:
     """An address, or false for none."""
     if value is False:
@@ -156,7 +162,9 @@ def as_times(value: object) -> tuple[time, time]:
         raise ValueError(f'{_shown(value)} is no pair of times; write it like ["22:00", "06:00"]')
     first, last = as_time(value[0]), as_time(value[1])
     if first == last:
-        raise ValueError("both times are the same, so that nothing lies between them; leave the key out for any time")
+        raise ValueError(
+            "both times are the same, so that nothing lies between them; leave the key out for any time"
+        )
     return first, last
 
 

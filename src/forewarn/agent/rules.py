@@ -68,7 +68,9 @@ def explain(
     ]
     left = len(rules) - len(verdicts)
     if left:
-        lines.append(f"{left} more {'rule is' if left == 1 else 'rules are'} not asked: the first that fits counts.")
+        lines.append(
+            f"{left} more {'rule is' if left == 1 else 'rules are'} not asked: the first that fits counts."
+        )
     choice = choose(event, vm, rules, profiles, zone)
     if choice.rule is None:
         lines.append(f"{choice.why.capitalize()}: the event is logged, and nothing is done about it.")

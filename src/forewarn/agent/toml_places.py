@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 Path = tuple[str | int, ...]  # ("profiles", "drain", "steps", 2, "timeout_seconds")
@@ -47,10 +48,8 @@ class _Lost(Exception):
 def find_places(text: str) -> Places:
     """The lines of all tables, keys and elements."""
     walk = _Walk(text)
-    try:
+    with suppress(_Lost, RecursionError):
         walk.document()
-    except (_Lost, RecursionError):
-        pass
     return walk.places
 
 
@@ -89,7 +88,7 @@ class _Walk:
         line, keys = self._current_line(), self._keys()
         path: Path = ()
         for key in keys[:-1]:
-            path = self._into(path + (key,))
+            path = self._into((*path, key))
             self._note(path, line)
         path += (keys[-1],)
         self._note(path, line)
