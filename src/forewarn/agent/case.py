@@ -51,7 +51,7 @@ class Run:
     ended_at: datetime | None = None
     boot: str = ""  # in which boot of this machine it was begun
     note: str = ""  # what the handler said, or why it was skipped
-    of_event: str = ""  # the event whose attempt this one relies on, where the effect was there already
+    of_event: str = ""  # the event whose attempt it was, where the effect was there already
 
 
 Runs = Mapping[tuple[str, Direction], Run]

@@ -6,13 +6,14 @@ everything that was to be done before it has succeeded; nothing here approves be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from forewarn.agent.case import Case, Consent, Ending
+from forewarn.agent.effects import Scene
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
-from forewarn.agent.steps import Progress, Scene, State, StepMove, go_back, go_on
+from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
 
@@ -48,12 +49,17 @@ class Plan:
 
 
 def plan(
-    case: Case, profile: Profile, others: Sequence[Case], now: datetime, ready_peers: Collection[str] = ()
+    case: Case,
+    profile: Profile,
+    others: Sequence[Case],
+    now: datetime,
+    ready_peers: Collection[str] = (),
+    profiles: Mapping[str, Profile] | None = None,
 ) -> Plan:
-    """The next moves about a case."""
+    """The next moves about a case. `profiles` are those of the others, for what they share."""
     if case.closed_at is not None:
         return Plan()
-    scene = Scene(case, profile, others, now)
+    scene = Scene(case, profile, others, now, profiles or {})
     return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
 
 
@@ -62,6 +68,18 @@ def prepares_from(case: Case, profile: Profile) -> datetime:
     if profile.lead_seconds is None or case.event.not_before is None:
         return case.first_seen_at
     return max(case.first_seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
+
+
+def prepares_until(case: Case, profile: Profile) -> datetime | None:
+    """When preparation has to be done; None: the platform is at it already, or does not say when it will be."""
+    if case.event.not_before is None or case.event.has_started:
+        return None
+    return case.event.not_before - timedelta(seconds=profile.reserve_seconds)
+
+
+def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
+    """Whether a step of the preparation was taken up."""
+    return any(case.run(step.name) for step in profile.on(Occasion.PREPARE))
 
 
 def ending_of(case: Case, now: datetime, boot: str, watched_within: timedelta) -> Ending:
@@ -77,11 +95,13 @@ def ending_of(case: Case, now: datetime, boot: str, watched_within: timedelta) -
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
     rows = [go_on(scene, Occasion.DETECTED)]
-    if scene.case.event.has_started:
+    if scene.case.started_at is not None:
         rows.append(go_on(scene, Occasion.STARTED))
     preparation = _prepare(scene)
     rows.append(preparation)
     side = _joined(rows)
+    if preparation.state is State.SUCCESS and _is_newly_prepared(scene):
+        return Plan((*side.moves, NotePrepared()), side.wake_at, side.waiting_for)
     consent = _consent(scene, preparation.state, ready_peers)
     return Plan(
         (*side.moves, *consent.moves),
@@ -93,36 +113,43 @@ def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
 
 def _when_it_is_gone(scene: Scene) -> Plan:
     back = go_back(scene)
-    if back.state is State.PENDING:
+    if back.is_pending():
         return _joined([back])
     occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
-    rows = [go_on(scene, each) for each in (Occasion.DETECTED, occasion)]
-    if any(row.state is State.PENDING for row in rows):
+    rows = [go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
+    if any(row.is_pending() for row in rows):
         return _joined(rows)
     return Plan((Close(),))
 
 
 def _prepare(scene: Scene) -> Progress:
     """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
-    case, profile, now = scene.case, scene.profile, scene.now
-    steps = profile.on(Occasion.PREPARE)
-    if case.event.has_started and not profile.prepares_when_started and not any(case.run(s.name) for s in steps):
-        return Progress()
-    begins_at = prepares_from(case, profile)
-    if now < begins_at and not case.is_urgent:
-        progress = Progress()
-        progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
-        return progress
-    deadline = None
-    if case.event.not_before is not None and not case.event.has_started:
-        deadline = case.event.not_before - timedelta(seconds=profile.reserve_seconds)
-    return go_on(scene, Occasion.PREPARE, deadline)
+    case, profile = scene.case, scene.profile
+    if not has_begun_to_prepare(case, profile):
+        if case.event.has_started and not profile.prepares_when_started:
+            return Progress()
+        begins_at = prepares_from(case, profile)
+        if scene.now < begins_at and not case.is_urgent:
+            progress = Progress()
+            progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
+            return progress
+    return go_on(scene, Occasion.PREPARE, prepares_until(case, profile))
+
+
+def _is_newly_prepared(scene: Scene) -> bool:
+    """Whether its preparation has succeeded, which was not noted yet. A start without one needs no note."""
+    case = scene.case
+    has_had_one = not case.event.has_started or has_begun_to_prepare(case, scene.profile)
+    return case.prepared_at is None and has_had_one
 
 
 def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> Plan:
     """Whether the event is to be approved now, and if not, what is waited for."""
     case, profile = scene.case, scene.profile
-    if not case.event.is_scheduled or (profile.approval is Approval.NEVER and not case.told_to_approve_by):
+    # What has started once is not approved, whatever a later answer says of it.
+    if not case.event.is_scheduled or case.started_at is not None:
+        return Plan()
+    if profile.approval is Approval.NEVER and not case.told_to_approve_by:
         return Plan()
     if case.consent is Consent.GIVEN:
         return Plan(waiting_for=("the platform, to start it",))
@@ -130,11 +157,8 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
         return Plan()
     if case.held_by:
         return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
-    if not _goes_unprepared(case, profile):
-        if preparation is not State.SUCCESS:
-            return Plan()
-        if case.prepared_at is None:
-            return Plan((NotePrepared(),))
+    if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
+        return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)
 
 
@@ -174,8 +198,11 @@ def _in_time(scene: Scene) -> Plan:
         approves_at.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
     if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
         approves_at.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
-    if case.consent is Consent.ASKED and case.consent_at is not None and case.consent_tries:
-        pause = _APPROVAL_PAUSES[min(case.consent_tries, len(_APPROVAL_PAUSES)) - 1]
+    # Asked later than now: the clock was put back, and how long it has been nobody knows.
+    if case.consent is Consent.ASKED and case.consent_at is not None and case.consent_at <= now:
+        if case.last_seen_at <= case.consent_at:
+            return Plan(waiting_for=("an answer of the endpoint that shows it still Scheduled",))
+        pause = _APPROVAL_PAUSES[max(0, min(case.consent_tries, len(_APPROVAL_PAUSES)) - 1)]
         approves_at.append(case.consent_at + timedelta(seconds=pause))
     latest = max(approves_at)
     if latest > now:

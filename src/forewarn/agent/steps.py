@@ -1,17 +1,18 @@
 """Which steps of a profile may run now: groups, needs, retries, and the time that is left. Pure.
 
-An effect that several events want is brought about once, and undone by the last of them.
+An effect that several events want is brought about once, and undone by the last of them; see `effects.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Direction, Outcome, Run
-from forewarn.agent.policy import Occasion, OnFailure, Profile, Step
+from forewarn.agent.effects import Scene, bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
+from forewarn.agent.policy import Occasion, OnFailure, Step
 
 UNDO_TRIES = 10  # the network may come up after the agent does
 _LONGEST_PAUSE = timedelta(seconds=60)
@@ -83,20 +84,6 @@ class Progress:
             self.wake_at = min(self.wake_at or wake_at, wake_at)
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A case among the others, at one moment."""
-
-    case: Case
-    profile: Profile
-    others: Sequence[Case]  # that are not closed yet
-    now: datetime
-
-    def rivals(self) -> Iterator[Case]:
-        """Other cases with the same steps."""
-        return (each for each in self.others if each.id != self.case.id and each.profile == self.case.profile)
-
-
 def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) -> Progress:
     """The steps of an occasion, group by group."""
     progress = Progress()
@@ -113,12 +100,15 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
 
 
 def go_back(scene: Scene) -> Progress:
-    """Stop what runs, then undo what was done, the last group first. A failed undo holds no other up."""
+    """Stop what runs, then undo what was done, the last group first.
+
+    A group waits for the one after it, also while an undo of that is tried again; one that fails for good holds no
+    other up.
+    """
     progress = Progress()
     steps = scene.profile.on(Occasion.PREPARE)
     for step in steps:
-        run = scene.case.run(step.name)
-        if run and run.outcome is Outcome.BEGUN:
+        if is_underway(scene.case.run(step.name)):
             progress.moves.append(Stop(step))
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
@@ -128,7 +118,21 @@ def go_back(scene: Scene) -> Progress:
             if step.has_undo and _was_begun(scene.case, step):
                 _undo(progress, step, scene)
         if progress.is_pending():
-            break
+            return progress
+    for step in steps:
+        # A case that is closed is not looked at any more: whoever shares its effect has to have seen its undo.
+        if step.has_undo and (heir := heir_of(step, scene)):
+            progress.wait(f"event {heir} to note that step {step.name} is undone")
+    return progress
+
+
+def wind_up(scene: Scene, occasion: Occasion) -> Progress:
+    """What runs of an occasion that is over is waited for; nothing more of it begins."""
+    progress = Progress()
+    for step in scene.profile.on(occasion):
+        run = scene.case.run(step.name)
+        if run is not None and is_underway(run):
+            progress.wait(_at_it(f"step {step.name}", run))
     return progress
 
 
@@ -141,53 +145,58 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
     run = scene.case.run(step.name)
     if run is None:
-        _begin_first(progress, step, scene, deadline)
-    elif run.outcome is Outcome.BEGUN:
-        progress.wait(f"step {step.name}, at it since {run.begun_at:%H:%M:%SZ}")
-    elif _has_tries_left(step, run):
-        _begin_again(
-            progress, Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1), run, scene, deadline
-        )
+        if not (_misses_a_need(progress, step, scene) or _is_left_to_another(progress, step, scene)):
+            _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, 1), scene.now, deadline)
+    elif is_underway(run):
+        progress.wait(_at_it(f"step {step.name}", run))
+    elif _has_tries_left(step, run) and not _is_left_to_another(progress, step, scene):
+        again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
+        _begin_again(progress, again, run, scene.now, deadline)
 
 
-def _begin_first(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
+def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
+    """Whether a step that has to have succeeded has not; then it is waited for, or this one is left out."""
     for name in step.needs:
         needed, run = scene.profile.step(name), scene.case.run(name)
-        if run is None or run.outcome is Outcome.BEGUN or (needed and _has_tries_left(needed, run)):
-            progress.wait(f"step {step.name}, which needs {name}")
-            return
-        if run.outcome is not Outcome.DONE:
+        if run is not None and run.outcome is Outcome.DONE:
+            continue
+        # What belongs to a part that is over will never run.
+        will_never_run = run is None and (needed is None or (needed.on is not step.on and not scene.case.is_open))
+        is_over = run is not None and not is_underway(run) and not (needed and _has_tries_left(needed, run))
+        if will_never_run or is_over:
             _skip(progress, step, Direction.DO, f"it needs {name}, which was not done")
-            return
-    if step.has_undo and _is_left_to_another(progress, step, scene):
-        return
-    _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, 1), scene.now, deadline)
+        else:
+            progress.wait(f"step {step.name}, which needs {name}")
+        return True
+    return False
 
 
 def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
     """Whether another event's attempt has the same effect, or is about to have it."""
-    for rival in scene.rivals():
-        if rival.is_open and _in_force(rival, step):
-            progress.moves.append(Rely(step, rival.id))
-            progress.wait(f"step {step.name}, done already for event {rival.id}")
-            return True
-        if _is_busy(rival, step):
-            progress.wait(f"step {step.name}, under way for event {rival.id}")
-            return True
-    return False
+    found = bringer_of(step, scene) if step.has_undo else None
+    if found is None:
+        return False
+    if found.is_there:
+        progress.moves.append(Rely(step, found.event))
+        progress.wait(f"step {step.name}, done already for event {found.event}")
+    else:
+        progress.wait(f"step {step.name}, under way for event {found.event}")
+    return True
 
 
 def _begin_again(
-    progress: Progress, wanted: Begin, last: Run, scene: Scene, deadline: datetime | None = None
+    progress: Progress, wanted: Begin, last: Run, now: datetime, deadline: datetime | None = None
 ) -> None:
     pause = timedelta(seconds=wanted.step.retry_pause_seconds)
     if wanted.direction is Direction.UNDO:
         pause = min(pause * 2 ** (last.tries - 1), _LONGEST_PAUSE)
-    again_at = (last.ended_at or last.begun_at) + pause
-    if scene.now >= again_at:
-        _begin(progress, wanted, scene.now, deadline)
+    ended_at = last.ended_at or last.begun_at
+    again_at = ended_at + pause
+    # Before its own end: the clock was put back, and how long it has been nobody knows.
+    if now >= again_at or now < ended_at:
+        _begin(progress, wanted, now, deadline)
     elif deadline is None or again_at < deadline:
-        progress.wait(f"step {wanted.step.name}, tried again at {again_at:%H:%M:%SZ}: {last.note}", again_at)
+        progress.wait(f"{_named(wanted)}, tried again at {again_at:%H:%M:%SZ}: {last.note}", again_at)
 
 
 def _begin(progress: Progress, wanted: Begin, now: datetime, deadline: datetime | None) -> None:
@@ -195,7 +204,7 @@ def _begin(progress: Progress, wanted: Begin, now: datetime, deadline: datetime 
     left = wanted.seconds if deadline is None else (deadline - now).total_seconds()
     if left > 0:
         progress.moves.append(replace(wanted, seconds=min(wanted.seconds, left)))
-        progress.wait(f"step {wanted.step.name} to begin")
+        progress.wait(f"{_named(wanted)} to begin")
     elif wanted.try_number == 1:
         _skip(progress, wanted.step, wanted.direction, "no time was left for it")
 
@@ -207,40 +216,26 @@ def _skip(progress: Progress, step: Step, direction: Direction, why: str) -> Non
 
 def _undo(progress: Progress, step: Step, scene: Scene) -> None:
     run = scene.case.run(step.name, Direction.UNDO)
-    if run is None:
-        if keeper := next((rival for rival in scene.rivals() if _keeps(rival, step)), None):
-            _skip(progress, step, Direction.UNDO, f"event {keeper.id} still needs it, or undoes it")
-        else:
-            _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene.now, None)
-    elif run.outcome is Outcome.BEGUN:
-        progress.wait(f"the undo of step {step.name}, at it since {run.begun_at:%H:%M:%SZ}")
-    elif run.outcome is Outcome.FAILED and run.tries < UNDO_TRIES:
-        _begin_again(progress, Begin(step, Direction.UNDO, step.timeout_seconds, run.tries + 1), run, scene)
+    if run is not None and is_underway(run):
+        progress.wait(_at_it(f"the undo of step {step.name}", run))
+    elif run is not None and (run.outcome is not Outcome.FAILED or run.tries >= UNDO_TRIES):
+        return
+    # Asked before every try: another event may have come to need it since the last one.
+    elif other := keeper_of(step, scene):
+        _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
+    elif other := undone_by(step, scene):
+        _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
+    elif other := mover_of(step, scene):
+        progress.wait(f"the undo of step {step.name}, after that for event {other}")
+    elif run is None:
+        _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene.now, None)
+    else:
+        again = Begin(step, Direction.UNDO, step.timeout_seconds, run.tries + 1)
+        _begin_again(progress, again, run, scene.now)
 
 
 def _has_tries_left(step: Step, run: Run) -> bool:
     return run.outcome is Outcome.FAILED and run.tries <= step.retries
-
-
-def _in_force(case: Case, step: Step) -> bool:
-    """Whether the step's effect is there through this case."""
-    run, undo = case.run(step.name), case.run(step.name, Direction.UNDO)
-    return run is not None and run.outcome is Outcome.DONE and (undo is None or undo.outcome is Outcome.SKIPPED)
-
-
-def _keeps(rival: Case, step: Step) -> bool:
-    """Whether another case wants the effect to stay, or is the one that undoes it."""
-    undo = rival.run(step.name, Direction.UNDO)
-    if undo is not None and undo.outcome in {Outcome.BEGUN, Outcome.DONE}:
-        return True
-    run = rival.run(step.name)
-    return rival.is_open and run is not None and run.outcome in {Outcome.DONE, Outcome.BEGUN}
-
-
-def _is_busy(rival: Case, step: Step) -> bool:
-    """Whether the effect is just coming or going."""
-    runs = (rival.run(step.name), rival.run(step.name, Direction.UNDO))
-    return any(run is not None and run.outcome is Outcome.BEGUN for run in runs)
 
 
 def _was_begun(case: Case, step: Step) -> bool:
@@ -256,4 +251,13 @@ def _holds(case: Case, step: Step) -> bool:
 
 def _words_of(case: Case, step: Step) -> str:
     run = case.run(step.name)
-    return f"step {step.name} failed" + (f" ({run.note})" if run and run.note else "")
+    what = "was left out" if run and run.outcome is Outcome.SKIPPED else "failed"
+    return f"step {step.name} {what}" + (f" ({run.note})" if run and run.note else "")
+
+
+def _named(wanted: Begin) -> str:
+    return ("the undo of " if wanted.direction is Direction.UNDO else "") + f"step {wanted.step.name}"
+
+
+def _at_it(what: str, run: Run) -> str:
+    return f"{what}, at it since {run.begun_at:%H:%M:%SZ}"

@@ -1,0 +1,109 @@
+"""Whose effect it is, where several events want the same. Pure.
+
+Two steps have the same effect if the same handler is given the same options, whatever profile they stand in. An
+event that finds the effect there relies on it; an event that is gone leaves it to whoever still wants it. Every
+attempt that acted is undone once: `of_event` tells for all who share an effect whose attempt it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from forewarn.agent.case import Case, Direction, Outcome, Run
+from forewarn.agent.policy import Occasion, Profile, Step
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A case among the others, at one moment."""
+
+    case: Case
+    profile: Profile
+    others: Sequence[Case]  # that are not closed yet
+    now: datetime
+    profiles: Mapping[str, Profile] = field(default_factory=dict)  # of the others
+
+    def rivals(self, step: Step) -> Iterator[tuple[Case, Run | None, Run | None]]:
+        """Other cases with a step of the same effect: its attempt, and that at its undo."""
+        for each in self.others:
+            if each.id == self.case.id:
+                continue
+            profile = self.profile if each.profile == self.case.profile else self.profiles.get(each.profile)
+            same = next((other for other in profile.steps if _is_same(other, step)), None) if profile else None
+            if same is not None:
+                yield each, each.run(same.name), each.run(same.name, Direction.UNDO)
+
+
+@dataclass(frozen=True, slots=True)
+class Bringer:
+    """The event whose attempt has an effect, or is about to have it."""
+
+    event: str
+    is_there: bool  # False: it is just coming or going
+
+
+def bringer_of(step: Step, scene: Scene) -> Bringer | None:
+    """Through which other event the effect is there, coming or going."""
+    # What comes or goes is asked for first: what is there for one event may just be undone for another.
+    if moving := mover_of(step, scene):
+        return Bringer(moving, is_there=False)
+    rivals = list(scene.rivals(step))
+    undone = {_origin(case, run) for case, run, undo in rivals if run is not None and _has_acted(undo)}
+    for case, run, undo in rivals:
+        # Also of an event that is gone, as long as nothing was undone for it: it leaves the effect to this one.
+        is_there = run is not None and run.outcome is Outcome.DONE and undo is None
+        if run is not None and is_there and _origin(case, run) not in undone:
+            return Bringer(_origin(case, run), is_there=True)
+    return None
+
+
+def mover_of(step: Step, scene: Scene) -> str:
+    """The event for which the effect is just coming or going; empty: none."""
+    moving = (case.id for case, *runs in scene.rivals(step) if any(is_underway(run) for run in runs))
+    return next(moving, "")
+
+
+def keeper_of(step: Step, scene: Scene) -> str:
+    """The event that is still there and wants the effect to stay, or tries to have it; empty: none."""
+    return next((case.id for case, run, _ in scene.rivals(step) if case.is_open and _has_acted(run)), "")
+
+
+def undone_by(step: Step, scene: Scene) -> str:
+    """The event for which the attempt that this case relies on was undone, or is just being; empty: none."""
+    return next((case.id for case, _, undo in _sharers(step, scene) if _has_acted(undo)), "")
+
+
+def heir_of(step: Step, scene: Scene) -> str:
+    """The event that is gone too and has still to note that the effect is undone; empty: none."""
+    if not _has_acted(scene.case.run(step.name, Direction.UNDO)):
+        return ""
+    return next((case.id for case, _, theirs in _sharers(step, scene) if theirs is None and not case.is_open), "")
+
+
+def _has_acted(run: Run | None) -> bool:
+    """Whether an attempt was made, whatever came of it."""
+    return run is not None and run.outcome is not Outcome.SKIPPED
+
+
+def _sharers(step: Step, scene: Scene) -> Iterator[tuple[Case, Run, Run | None]]:
+    """Other cases whose effect is of the same attempt."""
+    own = scene.case.run(step.name)
+    for case, run, undo in scene.rivals(step):
+        if own is not None and run is not None and _origin(case, run) == _origin(scene.case, own):
+            yield case, run, undo
+
+
+def _origin(case: Case, run: Run) -> str:
+    return run.of_event or case.id
+
+
+def is_underway(run: Run | None) -> bool:
+    """Whether an attempt has begun, and nothing is known of its end."""
+    return run is not None and run.outcome is Outcome.BEGUN
+
+
+def _is_same(one: Step, other: Step) -> bool:
+    kinds = one.on is other.on is Occasion.PREPARE and one.has_undo and other.has_undo
+    return kinds and one.uses == other.uses and one.options == other.options
