@@ -1,4 +1,4 @@
-"""Where `forewarn-agent.pyz` and `python -m forewarn.agent` begin: Ctrl-C is no accident, not even before loading."""
+"""Where `forewarn-agent.pyz` and `python -m forewarn.agent` begin: Ctrl-C is no accident."""
 
 from __future__ import annotations
 

@@ -13,6 +13,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from forewarn.agent.endpoints import read_root
+from forewarn.agent.settings import DISCOVER
+
 Address = tuple[str, int]
 
 MOST_SECONDS = 1_000_000_000  # some thirty years
@@ -204,13 +207,7 @@ def closest(word: str, known: Iterable[str]) -> str:
 
 
 def _as_endpoint(text: str) -> str:
-    text = text.strip().rstrip("/").removesuffix("/metadata/scheduledevents").removesuffix("/metadata")
-    if text == "discover":
-        return text
-    scheme, mark, rest = text.partition("://")
-    if not mark or scheme.lower() != "http" or not rest or any(each in rest for each in "?#@ "):
-        raise ValueError(f'{text!r} is no endpoint; write it like http://169.254.169.254, or "discover"')
-    return text
+    return text.strip() if text.strip() == DISCOVER else read_root(text).text
 
 
 def _spelled_seconds(text: str) -> float:

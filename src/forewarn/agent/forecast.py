@@ -61,7 +61,9 @@ def approval_in_words(event: Event, vm: str, profile: Profile, quick: Forecast, 
     elif slow.approved_at > quick.approved_at:
         when = f"between {quick.approved_at:%H:%M:%SZ} and {slow.approved_at:%H:%M:%SZ}"
     others = [name for name in event.resources if name != vm]
-    company = f" and {', '.join(others)} {'is' if len(others) == 1 else 'are'} ready" if _waits(profile, others) else ""
+    company = (
+        f" and {', '.join(others)} {'is' if len(others) == 1 else 'are'} ready" if _waits(profile, others) else ""
+    )
     unprepared = profile.approval is Approval.AT_ONCE_FOR_USER and event.source.lower() == "user"
     condition = "whether its steps have succeeded or not" if unprepared else f"if every step succeeds{company}"
     return f"It is approved {when}, {condition}."

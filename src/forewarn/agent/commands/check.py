@@ -41,7 +41,8 @@ def _tell_problems(found: ConfigProblems, *, is_json: bool) -> None:
 
 def _as_json(problems: Sequence[Problem]) -> list[dict[str, str | int]]:
     return [
-        {"place": each.place, "line": each.line, "message": each.message, "advice": each.advice} for each in problems
+        {"place": each.place, "line": each.line, "message": each.message, "advice": each.advice}
+        for each in problems
     ]
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +29,7 @@ def run(given: argparse.Namespace) -> int:
     clock = Clock()
     names = names_of(settings, given.vm)
     events = _events(given, settings, names, clock)
-    now = _instant(given.at) if given.at else clock.now()
+    now = _now(given, clock)
     if given.is_json:
         show_json([_as_json(event, settings, names, now) for event in events])
         return 0
@@ -40,15 +42,13 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _events(
-    given: argparse.Namespace, settings: Settings, names: Names, clock: Clock
-) -> Sequence[Event]:
+def _events(given: argparse.Namespace, settings: Settings, names: Names, clock: Clock) -> Sequence[Event]:
     if given.file and given.type:
         raise Failure("An event comes from FILE or from --type, not from both.", code=USAGE)
     if given.file:
         return _from_file(given.file)
     if given.type:
-        return [invent(given, names, _instant(given.at) if given.at else clock.now())]
+        return [invent(given, names, _now(given, clock))]
     return _open_now(settings, names, clock)
 
 
@@ -72,12 +72,14 @@ def _from_file(name: str) -> Sequence[Event]:
 
 
 def _open_now(settings: Settings, names: Names, clock: Clock) -> Sequence[Event]:
-    from forewarn.agent.metadata import EndpointError, Metadata  # noqa: PLC0415 - only where it is asked
+    from forewarn.agent.endpoints import Endpoints  # noqa: PLC0415 - only where it is asked
+    from forewarn.agent.metadata import EndpointError, Metadata  # noqa: PLC0415 - the same
 
-    metadata = Metadata(settings)
+    metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
     try:
         answer = metadata.get(is_conditional=False)
-        names.learn(metadata.compute_name())
+        with suppress(EndpointError):  # an imitation may not tell; then it goes by the other names
+            names.learn(metadata.compute_name())
     except EndpointError as problem:
         raise Failure(
             f"The endpoint was asked for its events, and did not say: {problem}",
@@ -89,11 +91,12 @@ def _open_now(settings: Settings, names: Names, clock: Clock) -> Sequence[Event]
     return answer.document.events if answer.document else ()
 
 
-def _instant(text: str) -> datetime:
-    instant = read_instant(text)
+def _now(given: argparse.Namespace, clock: Clock) -> datetime:
+    """When the events are seen, in whole seconds."""
+    instant = read_instant(given.at) if given.at else clock.now()
     if instant is None:
-        raise Failure(f"--at: {text!r} is no instant; write it like 2026-03-02T12:00:00Z.", code=USAGE)
-    return instant
+        raise Failure(f"--at: {given.at!r} is no instant; write it like 2026-03-02T12:00:00Z.", code=USAGE)
+    return instant.replace(microsecond=0)
 
 
 def _tell(event: Event, settings: Settings, names: Names, now: datetime) -> None:
@@ -133,9 +136,7 @@ def _line(moment: Moment, now: datetime) -> str:
     return f"{at(moment.at, now)}  {name}{occasion}, for up to {span(moment.seconds)}"
 
 
-def _approval(
-    event: Event, vm: str, profile: Profile, settings: Settings, quick: Forecast, slow: Forecast
-) -> str:
+def _approval(event: Event, vm: str, profile: Profile, settings: Settings, quick: Forecast, slow: Forecast) -> str:
     if settings.is_dry_run:
         return "It is not approved: this is a dry run."
     if not settings.approves:

@@ -21,7 +21,12 @@ COMMANDS = (
     ("approve", "tell", "Let an event begin, once it is prepared.", "approve [OPTIONS] EVENT"),
     ("hold", "tell", "Keep an event from being approved.", "hold [OPTIONS] EVENT"),
     ("release", "tell", "Take a hold back.", "release [OPTIONS] EVENT"),
-    ("test", "test", "Run a profile and its undo for an invented event; approve nothing.", "test [OPTIONS] PROFILE"),
+    (
+        "test",
+        "test",
+        "Run a profile and its undo for an invented event; approve nothing.",
+        "test [OPTIONS] PROFILE",
+    ),
 )
 
 
@@ -116,8 +121,9 @@ def _check(parser: argparse.ArgumentParser) -> None:
 
 def _explain(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "What would be done about an event, when, and why. The event comes from FILE (- is stdin), which is one event "
-        "or a whole document; or from --type and the options beside it; else the endpoint is asked what is open now."
+        "What would be done about an event, when, and why. The event comes from FILE (- is stdin), which is one "
+        "event or a whole document; or from --type and the options beside it; else the endpoint is asked what is "
+        "open now."
     )
     parser.add_argument("file", nargs="?", metavar="FILE", help="One event, or a document of them, as JSON.")
     _add_event(parser)
@@ -143,8 +149,12 @@ def _approve(parser: argparse.ArgumentParser) -> None:
 
 
 def _test(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("profile", metavar="PROFILE", help="The profile whose steps are run. They are run for real.")
-    parser.add_argument("--cancelled", action="store_true", dest="is_cancelled", help="It is cancelled, not started.")
+    parser.add_argument(
+        "profile", metavar="PROFILE", help="The profile whose steps are run. They are run for real."
+    )
+    parser.add_argument(
+        "--cancelled", action="store_true", dest="is_cancelled", help="It is cancelled, not started."
+    )
     _add_event(parser)
     parser.add_argument("--vm", metavar="NAME", help="The name of this VM (default: the hostname).")
     _add_settings(parser, ())

@@ -67,7 +67,10 @@ def _tell(tried: Tried) -> None:
     name = f"undo of {tried.step}" if tried.direction is Direction.UNDO else tried.step
     words = {Outcome.DONE: "done", Outcome.FAILED: "FAILED", Outcome.SKIPPED: "left out"}
     time = f" after {span(tried.seconds)}" if tried.outcome is not Outcome.SKIPPED else ""
-    say(f"{name}: {words.get(tried.outcome, str(tried.outcome))}{time}" + (f" ({tried.note})" if tried.note else ""))
+    say(
+        f"{name}: {words.get(tried.outcome, str(tried.outcome))}{time}"
+        + (f" ({tried.note})" if tried.note else "")
+    )
 
 
 def _summary(profile: Profile, trial: Trial, *, is_fine: bool) -> str:
