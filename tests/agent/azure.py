@@ -1,7 +1,7 @@
 """A plain imitation of Azure's endpoint, with faults on demand: what a guest sees there, and nothing of ours.
 
-No ETag, no `Prefer`, unless asked for; dates in RFC 1123; every version and its members. It answers on loopback, one
-thread per connection, and remembers what it was asked.
+No ETag unless asked for, no `Prefer`; dates in RFC 1123; every version and its members. It answers on loopback,
+one thread per connection, and remembers what it was asked.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Azure:
         return [each for each in self.asked if each.method == "GET" and each.path.endswith("/scheduledevents")]
 
     def wait_for_polls(self, count: int, seconds: float = 20) -> None:
-        """Wait until so many more questions for the document have been answered or failed."""
+        """Wait until so many more questions for the document have come."""
         with self._changed:
             wanted = len(self.polls()) + count
             assert self._changed.wait_for(lambda: len(self.polls()) >= wanted, seconds), "nobody polls"

@@ -1,0 +1,120 @@
+"""The audit record: a line of JSON for each event that is over. What, when, how long, by whom, what came of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from forewarn.agent.case import Case, Consent, Outcome
+from forewarn.agent.metrics import phases_of
+from forewarn.agent.policy import Profile
+
+_TAIL_BYTES = 256 * 1024
+
+log = logging.getLogger("forewarn.agent")
+
+
+def record_of(case: Case, profile: Profile) -> dict[str, Any]:
+    """All that is to be remembered of a case."""
+    event = case.event
+    return {
+        "event": case.id,
+        "type": event.type,
+        "source": event.source,
+        "description": event.description,
+        "resources": list(event.resources),
+        "vm": case.vm,
+        "not_before": _iso(event.not_before),
+        "duration_seconds": event.duration_seconds,
+        "profile": case.profile,
+        "why": case.why,
+        "first_seen_at": _iso(case.first_seen_at),
+        "prepared_at": _iso(case.prepared_at),
+        "approved_by": case.consent_by if case.consent is Consent.GIVEN else None,
+        "approved_at": _iso(case.consent_at) if case.consent is Consent.GIVEN else None,
+        "approval": case.consent,
+        "approval_tries": case.consent_tries,
+        "started_at": _iso(case.started_at),
+        "ended_at": _iso(case.ended_at),
+        "ending": case.ending,
+        "closed_at": _iso(case.closed_at),
+        "seconds": {phase: round(seconds, 3) for phase, seconds in phases_of(case, profile)},
+        "steps": [
+            {
+                "step": step,
+                "direction": direction,
+                "outcome": run.outcome,
+                "tries": run.tries,
+                "begun_at": _iso(run.begun_at),
+                "seconds": round((run.ended_at - run.begun_at).total_seconds(), 3) if run.ended_at else None,
+                "note": run.note,
+            }
+            for (step, direction), run in case.runs.items()
+        ],
+        "is_all_well": all(run.outcome is not Outcome.FAILED for run in case.runs.values()),
+    }
+
+
+class Audit:
+    """The file. What cannot be written there is in the log."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def write(self, case: Case, profile: Profile) -> None:
+        """Add a case's record, unless an agent that ended right after that has done so."""
+        if self._path is None:
+            return
+        record = record_of(case, profile)
+        try:
+            if not _has(self._path, record):
+                _append(self._path, json.dumps(record, ensure_ascii=False))
+        except OSError as problem:
+            log.error(  # noqa: TRY400 - the sentence is all there is to say
+                "The audit record cannot be written to %s: %s. It is: %s",
+                self._path,
+                problem,
+                json.dumps(record),
+                extra={"event": case.id},
+            )
+
+
+def _has(path: Path, record: dict[str, Any]) -> bool:
+    """Whether one of the last lines is about the same life of the same event."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
+            lines = file.read().splitlines()
+    except FileNotFoundError:
+        return False
+    return any(_is_about(line, record) for line in lines)
+
+
+def _is_about(line: bytes, record: dict[str, Any]) -> bool:
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return False
+    keys = ("event", "first_seen_at")
+    return isinstance(said, dict) and all(said.get(key) == record[key] for key in keys)
+
+
+def _append(path: Path, line: str) -> None:
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
+    try:
+        size = os.fstat(file).st_size
+        os.lseek(file, max(0, size - 1), os.SEEK_SET)
+        # A line that was cut short by a crash is ended, so that this one stands alone.
+        is_cut = size > 0 and os.read(file, 1) != b"\n"
+        os.write(file, f"{chr(10) if is_cut else ''}{line}\n".encode())
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant is not None else None

@@ -1,0 +1,55 @@
+"""A case as JSON, for the journal, `/events` and the audit record, and back again.
+
+Reading is strict where the journal is its own writer's, and lenient about members that a later version added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any
+
+from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
+from forewarn.agent.events import Event
+
+_INSTANTS = {field.name for kind in (Case, Event, Run) for field in fields(kind) if "datetime" in str(field.type)}
+
+
+def write_case(case: Case) -> dict[str, Any]:
+    """The case, in words that JSON has."""
+    shown = {field.name: getattr(case, field.name) for field in fields(Case)}
+    shown["event"] = _plain(asdict(case.event))
+    shown["runs"] = [
+        {"step": step, "direction": direction.value, **_plain(asdict(run))}
+        for (step, direction), run in case.runs.items()
+    ]
+    return _plain(shown)
+
+
+def read_case(said: Mapping[str, Any]) -> Case:
+    """The case that `write_case` wrote; `ValueError`, `KeyError` or `TypeError` for anything else."""
+    known = _members(Case, said)
+    known["event"] = Event(**_members(Event, {**said["event"], "resources": tuple(said["event"]["resources"])}))
+    known["runs"] = {(each["step"], Direction(each["direction"])): _read_run(each) for each in said["runs"]}
+    known["consent"] = Consent(said["consent"])
+    known["ending"] = Ending(said["ending"]) if said["ending"] else None
+    return Case(**known)
+
+
+def _read_run(said: Mapping[str, Any]) -> Run:
+    return Run(**{**_members(Run, said), "outcome": Outcome(said["outcome"])})
+
+
+def _members(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
+    """What is said of the members that this version knows."""
+    names = {field.name for field in fields(kind)}
+    return {
+        name: datetime.fromisoformat(value) if name in _INSTANTS and value is not None else value
+        for name, value in said.items()
+        if name in names
+    }
+
+
+def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in said.items()}

@@ -1,0 +1,78 @@
+"""What operators say about an event: approve, hold, release. Pure: a case and a word in, the case or a no out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from forewarn.agent.case import Case, Consent
+
+
+class Verb(StrEnum):
+    """What may be said."""
+
+    APPROVE = "approve"
+    HOLD = "hold"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A word of an operator."""
+
+    verb: Verb
+    event: str  # its id, or how it begins
+    by: str
+    is_urgent: bool = False  # approve without waiting for the preparation and for the others
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why not."""
+
+    status: int  # of the HTTP answer
+    message: str
+
+
+def find(cases: Iterable[Case], event: str) -> Case | Refusal:
+    """The case that is meant: by its event's id, or the one open case whose event's id begins so."""
+    wanted = event.lower()
+    listed = list(cases)
+    fitting = [case for case in listed if case.id.lower() == wanted]
+    fitting = fitting or [
+        case for case in listed if wanted and case.is_open and case.id.lower().startswith(wanted)
+    ]
+    if len(fitting) == 1:
+        return fitting[0]
+    if fitting:
+        return Refusal(409, f"Several events begin with {event}: {', '.join(case.id for case in fitting)}.")
+    return Refusal(404, f"There is no event {event}. See: forewarn agent status.")
+
+
+def give(case: Case, order: Order, *, approves: bool) -> tuple[Case, str] | Refusal:
+    """The case after the word, and what to answer."""
+    if not case.is_open:
+        return Refusal(409, f"Event {case.id} is over: it was {case.ending}.")
+    if order.verb is Verb.RELEASE:
+        if not case.held_by:
+            return Refusal(409, f"Event {case.id} is not held.")
+        return replace(case, held_by=""), f"Event {case.id} is held no longer."
+    if case.event.has_started or case.started_at is not None:
+        return Refusal(409, f"Event {case.id} has started: it can no longer be approved or held.")
+    if case.consent is Consent.GIVEN:
+        return Refusal(409, f"Event {case.id} has been approved by {case.consent_by}; that cannot be taken back.")
+    if order.verb is Verb.HOLD:
+        return replace(
+            case, held_by=order.by
+        ), f"Event {case.id} is held: it is not approved until it is released."
+    if not approves:
+        return Refusal(
+            409, "This agent was started so that it approves nothing. Start it without that, and ask again."
+        )
+    if case.held_by:
+        return Refusal(409, f"Event {case.id} is held by {case.held_by}. First: forewarn agent release {case.id}")
+    told = replace(case, told_to_approve_by=order.by, is_urgent=case.is_urgent or order.is_urgent)
+    if told.is_urgent:
+        return told, f"Event {case.id} is approved at once."
+    return told, f"Event {case.id} is approved as soon as it is prepared."

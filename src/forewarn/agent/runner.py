@@ -1,0 +1,190 @@
+"""Threads that run handlers: one for each attempt. What comes of it is told; nothing here decides or remembers.
+
+A handler that raises has failed. One that does not come back is given up after a while.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import shutil
+import threading
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+
+from forewarn.agent.case import Case, Direction
+from forewarn.agent.clock import Clock
+from forewarn.agent.handlers.base import Handler, Result, Task
+from forewarn.agent.policy import Step
+
+MOST_AT_ONCE = 64
+OUTLIVING = frozenset({"command"})  # kinds whose work goes on without the agent, and is taken over by the next one
+_GRACE_SECONDS = 30  # for a handler to come back after its time is up
+_LONGEST_NOTE = 500
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
+
+log = logging.getLogger("forewarn.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """Which attempt it is."""
+
+    number: int  # unlike that of any other of this process
+    event: str
+    step: str
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A handler came back. No result: there was nothing to take over, and it may be begun again."""
+
+    attempt: Attempt
+    result: Result | None
+
+
+@dataclass(slots=True)
+class _Running:
+    task: Task
+    kind: str
+    due_at: float
+    is_given_up: bool = False
+
+
+class Runner:
+    """What runs now. Its methods are for the keeper's thread."""
+
+    def __init__(
+        self,
+        tell: Callable[[Ended], None],
+        find: Callable[[str], Handler],
+        state_dir: Path,
+        clock: Clock,
+        *,
+        is_dry_run: bool = False,
+    ) -> None:
+        self._tell = tell
+        self._find = find
+        self._state_dir = state_dir
+        self._clock = clock
+        self._is_dry_run = is_dry_run
+        self._numbers = count(1)
+        self._running: dict[Attempt, _Running] = {}
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more may run."""
+        return len(self._running) < MOST_AT_ONCE
+
+    @property
+    def running(self) -> tuple[Attempt, ...]:
+        """What runs, as far as is known."""
+        return tuple(self._running)
+
+    def begin(self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int) -> None:
+        """Run a step. It has been recorded as begun."""
+        self._start(case, step, direction, seconds, try_number, takes_over=False)
+
+    def take_over(self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int) -> None:
+        """Ask what became of an attempt of an earlier agent."""
+        self._start(case, step, direction, seconds, try_number, takes_over=True)
+
+    def stop(self, event: str, step: str) -> None:
+        """Have a step give up."""
+        for attempt, running in self._running.items():
+            if (attempt.event, attempt.step, attempt.direction) == (event, step, Direction.DO):
+                running.task.stop.set()
+
+    def leave(self) -> None:
+        """The agent ends: what cannot go on without it gives up."""
+        for running in self._running.values():
+            if running.kind not in OUTLIVING:
+                running.is_given_up = True
+                running.task.stop.set()
+
+    def settle(self, ended: Ended) -> tuple[bool, bool]:
+        """Whether an end is news, and whether it came because the agent ends."""
+        running = self._running.pop(ended.attempt, None)
+        return running is not None, running is not None and running.is_given_up
+
+    def overdue(self) -> list[Ended]:
+        """What should have come back long ago: it has failed, and its end is not news any more."""
+        now = self._clock.monotonic()
+        late = [attempt for attempt, running in self._running.items() if now > running.due_at]
+        for attempt in late:
+            self._running[attempt].task.stop.set()
+        return [Ended(attempt, Result(is_done=False, note="it did not come back in time")) for attempt in late]
+
+    def forget(self, event: str) -> None:
+        """Take the directories of an event's attempts away."""
+        if not self._is_dry_run:
+            shutil.rmtree(self._state_dir / "runs" / _fit(event), ignore_errors=True)
+
+    def forget_memory(self) -> None:
+        """Take away what steps remembered for their undoing: nothing is left to undo."""
+        if not self._is_dry_run:
+            shutil.rmtree(self._state_dir / "memory", ignore_errors=True)
+
+    def _start(
+        self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int, *, takes_over: bool
+    ) -> None:
+        attempt = Attempt(next(self._numbers), case.id, step.name, direction)
+        task = self._task(case, step, direction, seconds, try_number)
+        self._running[attempt] = _Running(task, step.uses, self._clock.monotonic() + seconds + _GRACE_SECONDS)
+        if self._is_dry_run:
+            self._tell(Ended(attempt, Result(is_done=True, note="dry run: it was not done")))
+            return
+        body = threading.Thread(
+            target=self._run,
+            args=(attempt, step.uses, task, takes_over),
+            name=f"{step.name} {direction}",
+            daemon=True,  # whoever does not come back does not keep the agent
+        )
+        try:
+            body.start()
+        except RuntimeError as problem:
+            self._tell(Ended(attempt, Result(is_done=False, note=f"no thread for it: {problem}")))
+
+    def _task(self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int) -> Task:
+        not_before = case.event.not_before
+        left = (not_before - self._clock.now()).total_seconds() if not_before else None
+        effect = zlib.crc32(repr((step.uses, sorted(step.options.items()))).encode())
+        return Task(
+            event=case.event,
+            step=step.name,
+            options=step.options,
+            direction=direction,
+            seconds=seconds,
+            try_number=try_number,
+            vm=case.vm,
+            scratch=self._state_dir / "runs" / _fit(case.id) / f"{_fit(step.name)}.{direction}.{try_number}",
+            seconds_to_not_before=left,
+            memory=self._state_dir / "memory" / f"{_fit(step.uses)}-{effect:08x}",
+        )
+
+    def _run(self, attempt: Attempt, kind: str, task: Task, takes_over: bool) -> None:  # noqa: FBT001 - a thread's argument
+        try:
+            for place in (task.scratch, task.memory):
+                if place is not None:
+                    place.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handler = self._find(kind)
+            result = handler.take_over(task) if takes_over else handler.run(task)
+        except Exception as problem:  # a handler that breaks is a step that failed
+            log.exception("a handler broke", extra={"event": attempt.event, "step": attempt.step})
+            result = Result(is_done=False, note=f"the handler broke: {problem!r}")
+        self._tell(Ended(attempt, result and Result(result.is_done, _one_line(result.note))))
+
+
+def _one_line(note: str) -> str:
+    line = " ".join(note.split())
+    return line if len(line) <= _LONGEST_NOTE else line[: _LONGEST_NOTE - 1] + "…"
+
+
+def _fit(name: str) -> str:
+    """The name, fit for a file: what the endpoint calls an event is not to lead anywhere else."""
+    fit = _UNFIT.sub("_", name).strip(".")[:80]
+    return fit if fit == name else f"{fit}-{zlib.crc32(name.encode()):08x}"
