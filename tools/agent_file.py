@@ -2,9 +2,9 @@
 
     python3 tools/agent_file.py dist/forewarn-agent.pyz
 
-Standard library only, so that it can be built on a machine that has nothing of ours. The same sources make the same
-bytes. Beside each module stands its bytecode for the Python that builds: that one starts without compiling, and every
-other compiles what it finds.
+Standard library only, so that it can be built on a machine that has nothing of ours. The same sources make the
+same bytes. Beside each module stands its bytecode for the Python that builds: that one starts without compiling,
+and every other compiles what it finds.
 """
 
 from __future__ import annotations

@@ -79,12 +79,7 @@ def seconds(least: float = 0) -> Callable[[object], float]:
     """Seconds: a number, or a text such as "90s", "5m" or "1h30m"."""
 
     def read(value: object) -> float:
-        if isinstance(value, str):
-            return _bounded(_spelled_seconds(value), least, MOST_SECONDS)
-        try:
-            return _bounded(as_number(value), least, MOST_SECONDS)
-        except ValueError as problem:
-            raise ValueError(f'{problem}; write seconds, or a text such as "5m"') from None
+        return _bounded(_spelled_seconds(value) if isinstance(value, str) else as_number(value), least, MOST_SECONDS)
 
     return read
 
@@ -202,7 +197,8 @@ def closest(word: str, known: Iterable[str]) -> str:
     import difflib  # noqa: PLC0415 - only where something is wrong
 
     by_lower = {each.lower(): each for each in known}
-    found = difflib.get_close_matches(word.lower(), by_lower, n=1)
+    beginning = [each for each in by_lower if word and each.startswith(word.lower())]
+    found = difflib.get_close_matches(word.lower(), by_lower, n=1) or beginning
     return by_lower[found[0]] if found else ""
 
 

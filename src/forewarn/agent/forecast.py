@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
 from forewarn.agent.course import Approve, Move, NotePrepared, plan
 from forewarn.agent.events import Event
-from forewarn.agent.policy import Approval, Occasion, Profile
+from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.steps import Begin, Skip
 
 _MOST_ROUNDS = 10_000  # far more than any profile has steps and tries
@@ -56,21 +56,19 @@ def approval_in_words(event: Event, vm: str, profile: Profile, quick: Forecast, 
         reasons = "; ".join(quick.waiting_for)
         return f"It waits for {reasons}." if reasons else "It is not approved."
     when = f"at {quick.approved_at:%H:%M:%SZ}"
-    if slow.approved_at is None:
-        when = f"{when} at the earliest; not at all, if the steps use all their time"
-    elif slow.approved_at > quick.approved_at:
+    if slow.approved_at is not None and slow.approved_at > quick.approved_at:
         when = f"between {quick.approved_at:%H:%M:%SZ} and {slow.approved_at:%H:%M:%SZ}"
+    limit = "" if slow.approved_at else "; if they use all their time, it is not"
+    return f"It is approved {when}, {_condition(event, vm, profile)}{limit}."
+
+
+def _condition(event: Event, vm: str, profile: Profile) -> str:
+    if profile.approval is Approval.AT_ONCE_FOR_USER and event.source.lower() == "user":
+        return "whether its steps have succeeded or not"
     others = [name for name in event.resources if name != vm]
-    company = (
-        f" and {', '.join(others)} {'is' if len(others) == 1 else 'are'} ready" if _waits(profile, others) else ""
-    )
-    unprepared = profile.approval is Approval.AT_ONCE_FOR_USER and event.source.lower() == "user"
-    condition = "whether its steps have succeeded or not" if unprepared else f"if every step succeeds{company}"
-    return f"It is approved {when}, {condition}."
-
-
-def _waits(profile: Profile, others: list[str]) -> bool:
-    return profile.together == "leader" and bool(others)
+    if profile.together is not Together.LEADER or not others:
+        return "if every step succeeds"
+    return f"if every step succeeds and {', '.join(others)} {'is' if len(others) == 1 else 'are'} ready"
 
 
 class _Rehearsal:

@@ -35,7 +35,9 @@ def build_parser(program: str, width: int | None = None) -> argparse.ArgumentPar
     parser = _parser(program, width, "[OPTIONS] COMMAND [ARGS]...")
     parser.description = "The program in the guest: watches, prepares, approves, recovers."
     parser.epilog = _EPILOG
-    parser.add_argument("--version", action="version", version=f"forewarn agent {__version__}")
+    parser.add_argument(
+        "--version", action="version", version=f"forewarn agent {__version__}", help="Show the version and exit."
+    )
     below = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
     for name, module, text, usage in COMMANDS:
         command = below.add_parser(name, help=text, add_help=False, allow_abbrev=False)
