@@ -28,7 +28,7 @@ class Webhook:
             "text",
             "text",
             "What to say. `${...}` stands for a part of the event.",
-            default="${event.type} of ${vm}: ${event.status}, not before ${event.not_before}. ${event.description}",
+            default="${summary}",
         ),
         Option(
             "body", "text", "JSON of your own, instead of a preset's; `${...}` is quoted so that it stays JSON."
