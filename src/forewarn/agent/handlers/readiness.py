@@ -27,7 +27,7 @@ class Readiness:
         Option(
             "drain_seconds",
             "seconds",
-            "Connections left after this time are not waited for. Without it: if they do not end, the step has failed.",
+            "Connections left then are not waited for. Without it: if they do not end, the step has failed.",
         ),
     )
 
