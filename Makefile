@@ -13,12 +13,15 @@ SYSTEM_PACKAGES := curl iproute2 nginx-light wrk
 AZURE_OLD := .venv-azure-old
 AZURE_CLI := .venv-azure-cli
 
-.PHONY: help install run test test-all system-packages azure-clients simulate lint format docs bench clean
+.PHONY: help install agent run test test-all system-packages azure-clients simulate lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 install: $(VENV)/.installed ## .venv with .venv/bin/forewarn, and nothing more
+
+agent: ## dist/forewarn-agent.pyz: the program in the guest, one file for Python 3.11 or later
+	@$(PYTHON) tools/agent_file.py dist/forewarn-agent.pyz
 
 run: install ## the demo: a small fleet, simulated guests, something always going on
 	@$(BIN)/forewarn serve --demo
@@ -50,7 +53,7 @@ bench: $(VENV)/.test-installed ## the benchmarks, each a ratio to a peer in the 
 	$(BIN)/python -m benchmarks.polls
 
 clean: ## what the other targets made
-	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 system-packages:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \

@@ -1,4 +1,4 @@
-"""What an agent is told: where to ask, who it is, what to do, where to keep it. Values only; `config.py` reads them."""
+"""What an agent is told: where to ask, who it is, what to do, where to keep it. Values; `config.py` reads them."""
 
 from __future__ import annotations
 
@@ -45,3 +45,4 @@ class Settings:
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     peers: Peers | None = None
     source: str = ""  # the file; empty: none
+    warnings: tuple[str, ...] = ()  # what in all this is probably not meant

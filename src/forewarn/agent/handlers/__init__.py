@@ -20,7 +20,7 @@ KINDS = tuple(_MODULES)
 
 
 def find(kind: str) -> Handler:
-    """The handler of that kind. Its module is loaded when it is first asked for: an agent pays for what it uses."""
+    """The handler of that kind. Its module is loaded when it is asked for: an agent pays for what it uses."""
     if kind not in _MODULES:
         raise LookupError(f"There is no handler {kind!r}. There are: {', '.join(KINDS)}.")
     handler: Handler = import_module(f"{__name__}.{_MODULES[kind]}").HANDLER

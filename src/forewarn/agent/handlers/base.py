@@ -7,7 +7,7 @@ A handler acts on the machine or on something beside it. It gets the event and t
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -100,3 +100,10 @@ class Handler(Protocol):
 
         None: proven not begun, or safe to begin again. What cannot be known is a failure that says so.
         """
+
+
+def with_defaults(table: Iterable[Option], said: Mapping[str, Any]) -> dict[str, Any]:
+    """What the file says, and where it says nothing what the table says."""
+    return {option.name: option.default for option in table} | {
+        name: value for name, value in said.items() if value is not None
+    }

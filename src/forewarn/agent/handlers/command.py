@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from forewarn.agent.handlers.base import Option, Result, Task
+from forewarn.agent.case import Direction
+from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
+from forewarn.agent.handlers.event_words import variables
+from forewarn.agent.handlers.processes import Program, run_minded, take_over_minded
+from forewarn.agent.handlers.records import settled, settled_result
+
+_SYSTEMDS_OWN = {"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class Command:
     """Runs a program, and another one to undo it."""
 
-    help = "Runs a program. It gets the event as EVENT_* variables and as JSON on its input; exit status 0 is success."
+    help = (
+        "Runs a program, which gets the event as EVENT_* variables and as JSON on its input. Status 0 is success."
+    )
     options = (
         Option(
             "command",
@@ -34,19 +46,104 @@ class Command:
 
     def check(self, options: Mapping[str, Any]) -> list[str]:
         """What is wrong with the options."""
-        raise NotImplementedError
+        said = with_defaults(self.options, options)
+        problems = [
+            problem
+            for name in ("command", "undo")
+            if said[name] is not None
+            for problem in command_problems(name, said[name], is_shell=said["shell"])
+        ]
+        problems += [
+            f"environment has {name!r}, which is no name of a variable. Use letters, digits and _."
+            for name in said["environment"] or {}
+            if not _VARIABLE.fullmatch(name)
+        ]
+        if said["user"]:
+            problems += _user_problems(said["user"])
+        if said["cwd"] and not Path(said["cwd"]).is_dir():
+            problems.append(
+                f"cwd is {str(said['cwd'])!r}, where there is no directory. Create it, or name another."
+            )
+        return problems
 
     def undoes(self, options: Mapping[str, Any]) -> bool:
-        """Whether there is something to undo."""
-        raise NotImplementedError
+        """Whether it has a command for the undo."""
+        return bool(options.get("undo"))
 
     def run(self, task: Task) -> Result:
-        """Do it, or undo it."""
-        raise NotImplementedError
+        """Run the command, or the one for the undo."""
+        said = with_defaults(self.options, task.options)
+        command = said["command" if task.direction is Direction.DO else "undo"]
+        if not command:
+            return Result(is_done=True, note="it has no undo")
+        return settled(task, lambda: run_minded(_program(command, said, task), task))
 
     def take_over(self, task: Task) -> Result | None:
-        """What came of an attempt of an earlier agent."""
-        raise NotImplementedError
+        """What came of a command of an earlier agent, waiting for it if it still runs."""
+        return settled_result(task) or take_over_minded(task)
+
+
+def command_problems(name: str, command: object, *, is_shell: bool) -> list[str]:
+    """What is wrong with a command."""
+    if is_shell:
+        fits = isinstance(command, str) and bool(command.strip())
+        return [] if fits else [f"{name} has to be one text where shell = true, such as {name} = 'drain --now'."]
+    if isinstance(command, str):
+        return [f'{name} is one text. Write it as a list, {name} = ["drain", "--now"], or add shell = true.']
+    if not isinstance(command, list | tuple) or not command or not all(isinstance(each, str) for each in command):
+        return [f'{name} has to be a list of texts, the program first, such as ["drain", "--now"].']
+    if not command[0] or command[0].startswith("-") or any("\0" in each for each in command):
+        return [f"{name} names no program that could be run: {command[0]!r}."]
+    return []
+
+
+def arguments_of(command: str | Sequence[str], *, is_shell: bool) -> tuple[str, ...]:
+    """The command as the list that is run."""
+    return ("/bin/sh", "-c", str(command)) if is_shell else tuple(str(each) for each in command)
+
+
+def _program(command: str | Sequence[str], said: Mapping[str, Any], task: Task) -> Program:
+    user = str(said["user"] or "")
+    more = {str(name): str(value) for name, value in (said["environment"] or {}).items()}
+    return Program(
+        arguments=arguments_of(command, is_shell=bool(said["shell"])),
+        cwd=str(said["cwd"] or Path.cwd()),
+        environment={**_inherited(), **_home_of(user), **variables(task), **more},
+        user=user,
+        grace_seconds=float(said["grace_seconds"]),
+    )
+
+
+def _inherited() -> dict[str, str]:
+    """The agent's own variables, without those by which systemd talks to the agent alone."""
+    return {name: value for name, value in os.environ.items() if name not in _SYSTEMDS_OWN}
+
+
+def _user_problems(user: str) -> list[str]:
+    if os.name != "posix":
+        return ["user can only be set where there is POSIX. Take it out."]
+    import pwd  # noqa: PLC0415 - there is none on Windows
+
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        return [f"user is {user!r}, and there is no such user on this machine. Create one, or name another."]
+    if os.geteuid() not in {0, entry.pw_uid}:
+        return [
+            f"user is {user!r}, but only root may run programs as others. Run the agent as root, or take it out."
+        ]
+    return []
+
+
+def _home_of(user: str) -> dict[str, str]:
+    if not user:
+        return {}
+    import pwd  # noqa: PLC0415 - there is none on Windows
+
+    try:
+        return {"HOME": pwd.getpwnam(user).pw_dir, "USER": user, "LOGNAME": user}
+    except KeyError:
+        return {}
 
 
 HANDLER = Command()

@@ -11,7 +11,7 @@ from forewarn.agent.handlers.base import Option, Result, Task
 class Patroni:
     """Switches over, if this member leads."""
 
-    help = "Hands PostgreSQL's lead to another member of a Patroni cluster, if this one has it, and waits until it runs."
+    help = "Hands the lead of a Patroni cluster to another member, if this one has it, and waits until it runs."
     options = (
         Option("url", "text", "This member's REST API.", default="http://127.0.0.1:8008"),
         Option("member", "text", "This member's name. Without it: what its API says."),

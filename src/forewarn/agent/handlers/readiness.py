@@ -14,7 +14,7 @@ __all__ = ["HANDLER", "READINESS"]
 class Readiness:
     """Flips /readyz and /drainz, and waits."""
 
-    help = "Lets the agent's /readyz answer 503, so that load balancers stay away, and waits until connections are few."
+    help = "Lets the agent's /readyz answer 503 for load balancers, and waits until connections are few."
     options = (
         Option("ports", "numbers", "The local TCP ports whose established connections are counted."),
         Option("most_connections", "number", "So many connections are few enough.", default=0),
@@ -27,7 +27,7 @@ class Readiness:
         Option(
             "drain_seconds",
             "seconds",
-            "Connections that are left after this time are not waited for. Without it: they are, and if they do not end the step has failed.",
+            "Connections left then are not waited for. Without it: if they do not end, the step has failed.",
         ),
     )
 

@@ -24,7 +24,7 @@ class ServiceState:
                 self._is_drained[holder] = True
 
     def put_back(self, holder: str) -> None:
-        """This holder no longer minds. The machine is back in service when no holder is left."""
+        """The holder no longer minds. The machine is back in service when no holder is left."""
         with self._lock:
             self._is_drained.pop(holder, None)
 

@@ -18,7 +18,7 @@ class Systemd:
         Option(
             "undo",
             "flag",
-            "Whether it is undone: only a unit that ran before is started again, only one that did not is stopped.",
+            "Whether it is undone: a unit that ran before is started again, one that did not is stopped.",
             default=True,
         ),
         Option("systemctl", "path", "The program to ask.", default="systemctl"),

@@ -1,0 +1,98 @@
+"""What an attempt leaves on disk, so that the next agent can tell what came of it. Written before it counts."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from forewarn.agent.handlers.base import Result, Task
+
+_BEGUN = "begun.json"
+_RESULT = "result.json"
+
+
+def keep(path: Path, said: Mapping[str, Any]) -> None:
+    """Write it so that it is there whole, also when the machine goes down now, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    with part.open("w", encoding="utf-8") as file:
+        json.dump(said, file)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    for directory in (path.parent, path.parent.parent):
+        _sync(directory)
+
+
+def recall(path: Path) -> dict[str, Any] | None:
+    """What was kept; None where there is nothing, or nothing that can be read."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def settled(task: Task, act: Callable[[], Result]) -> Result:
+    """Do it between two records: that it was begun, and what came of it. What goes wrong outside is a failure."""
+    try:
+        (task.scratch / _RESULT).unlink(missing_ok=True)
+        keep(task.scratch / _BEGUN, {"step": task.step, "try": task.try_number})
+        result = act()
+        keep(task.scratch / _RESULT, {"is_done": result.is_done, "note": result.note})
+    except (OSError, ValueError) as problem:
+        return Result(is_done=False, note=f"{type(problem).__name__}: {problem}")
+    return result
+
+
+def was_begun(task: Task) -> bool:
+    """Whether the attempt was begun: without a record of that, it was not."""
+    return (task.scratch / _BEGUN).exists()
+
+
+def settled_result(task: Task) -> Result | None:
+    """What came of the attempt, if it got that far."""
+    said = recall(task.scratch / _RESULT)
+    return None if said is None else Result(bool(said.get("is_done")), str(said.get("note", "")))
+
+
+class Before:
+    """How something was before a step changed it: kept by the first try, for the undo.
+
+    A record of the same event stays: a second try would only see what the first one did. One of another event is
+    over, as an effect that is still needed is not brought about anew.
+    """
+
+    def __init__(self, task: Task) -> None:
+        name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in task.step)
+        self._path = task.lasting / f"{name}.before.json"
+        self._event = task.event.id
+
+    def keep(self, said: Mapping[str, Any]) -> None:
+        """Note how it is, unless that was done."""
+        kept = recall(self._path)
+        if kept is None or kept.get("event") != self._event:
+            keep(self._path, {"event": self._event, "was": dict(said)})
+
+    def recall(self) -> dict[str, Any] | None:
+        """How it was; None where nobody noted it."""
+        kept = recall(self._path)
+        was = kept.get("was") if kept else None
+        return was if isinstance(was, dict) else None
+
+    def forget(self) -> None:
+        """It has been undone."""
+        self._path.unlink(missing_ok=True)
+
+
+def _sync(directory: Path) -> None:
+    if os.name != "posix":  # elsewhere directories cannot be opened
+        return
+    number = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
