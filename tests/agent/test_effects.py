@@ -1,0 +1,172 @@
+"""Several events at once that want the same: done once, undone by the last."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from forewarn.agent.policy import Approval, OnFailure
+from tests.agent.little_world import BEGUN, DO, DONE, FAILED, SKIPPED, UNDO, World, a_profile, a_step, an_event
+
+DRAIN = a_profile(a_step(), approval=Approval.NEVER)
+
+
+def two_prepared() -> World:
+    """Two events, one drain."""
+    world = World.of(DRAIN).see(an_event("E1"))
+    return world.end("E1", "drain").see(an_event("E2"))
+
+
+def test_what_is_there_already_is_not_done_again():
+    world = two_prepared()
+
+    assert world.acted == [("E1", "drain", DO)]
+    assert world.outcome("E2") is DONE
+    assert world.cases["E2"].run("drain").of_event == "E1"
+    assert world.cases["E2"].prepared_at is not None
+
+
+def test_what_is_just_being_done_is_waited_for():
+    world = World.of(DRAIN).see(an_event("E1")).see(an_event("E2"))
+
+    words = world.words("E2")
+    world.end("E1", "drain")
+
+    assert words == "step drain, under way for event E1"
+    assert world.outcome("E2") is DONE
+    assert world.acted == [("E1", "drain", DO)]
+
+
+@pytest.mark.parametrize(("first", "last"), [("E1", "E2"), ("E2", "E1")])
+def test_the_last_event_undoes_it_whichever_brought_it_about(first: str, last: str):
+    world = two_prepared()
+
+    world.go(first)
+    after_the_first = list(world.acted)
+    world.go(last)
+
+    assert after_the_first == [("E1", "drain", DO)]
+    assert world.is_closed(first)
+    assert world.running() == [(last, "drain", UNDO)]
+    world.end(last, "drain", UNDO)
+    assert world.is_closed(last)
+
+
+def test_events_that_go_at_the_same_moment_undo_it_once():
+    world = two_prepared()
+
+    world.go("E1", "E2")
+    [(event, _, _)] = world.running()
+    world.end(event, "drain", UNDO)
+
+    assert [each[2] for each in world.acted] == [DO, UNDO]
+    assert world.is_closed("E1")
+    assert world.is_closed("E2")
+
+
+def test_an_event_that_is_slow_to_stop_does_not_undo_what_another_has_undone():
+    slow = a_step("slow", has_undo=False, group=2)
+    world = World.of(a_profile(a_step(), slow, approval=Approval.NEVER)).see(an_event("E1")).end("E1", "drain")
+    world.see(an_event("E2"))
+    world.end("E1", "slow")
+
+    world.go("E1", "E2").end("E1", "drain", UNDO)
+    before = world.is_closed("E1")
+    world.end("E2", "slow", outcome=FAILED)
+
+    assert not before, "E2 would not know that it is undone"
+    assert [each for each in world.acted if each[2] is UNDO] == [("E1", "drain", UNDO)]
+    assert world.outcome("E2", "drain", UNDO) is SKIPPED
+    assert world.is_closed("E1")
+    assert world.is_closed("E2")
+
+
+def test_an_event_that_replaces_another_takes_its_preparation_over():
+    world = World.of(DRAIN).see(an_event("E1"))
+    world.end("E1", "drain")
+
+    world.cases["E2"] = replace(world.cases["E1"], event=an_event("E2"), runs={}, prepared_at=None)
+    world.go("E1")
+
+    assert world.acted == [("E1", "drain", DO)], "neither undone nor done again"
+    assert world.is_closed("E1")
+    world.go("E2")
+    assert world.running() == [("E2", "drain", UNDO)]
+
+
+def test_what_is_just_being_undone_is_done_again_afterwards():
+    world = World.of(DRAIN).see(an_event("E1"))
+    world.end("E1", "drain").go("E1").see(an_event("E2"))
+
+    words = world.words("E2")
+    world.end("E1", "drain", UNDO)
+
+    assert words == "step drain, under way for event E1"
+    assert world.running() == [("E2", "drain", DO)]
+
+
+def test_an_undo_that_is_tried_again_stops_for_an_event_that_needs_the_effect():
+    world = World.of(DRAIN).see(an_event("E1"))
+    world.end("E1", "drain").go("E1").end("E1", "drain", UNDO, FAILED)
+
+    world.see(an_event("E2")).end("E2", "drain")
+    world.advance(60)
+
+    assert world.outcome("E1", "drain", UNDO) is SKIPPED
+    assert world.is_closed("E1")
+    assert world.running() == []
+
+
+def test_a_failed_attempt_of_an_open_event_keeps_others_from_undoing_under_its_feet():
+    world = World.of(a_profile(a_step(retries=3), approval=Approval.NEVER)).see(an_event("E1"))
+    world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
+
+    world.go("E2")
+
+    assert world.running() == []
+    assert world.outcome("E2", "drain", UNDO) is SKIPPED
+
+
+def test_two_attempts_are_undone_one_after_the_other():
+    step = a_step(on_failure=OnFailure.CONTINUE)
+    world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
+    world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
+
+    world.go("E1", "E2")
+    first = world.running()
+    world.end(*first[0])
+
+    assert len(first) == 1
+    assert len(world.running()) == 1, "each attempt that acted is undone once"
+
+
+def test_the_same_step_in_another_profile_is_the_same_effect():
+    other = a_profile(
+        a_step("out of the balancer", options={"command": ["drain"]}), name="spot", approval=Approval.NEVER
+    )
+    world = World.of(DRAIN, other).see(an_event("E1"))
+    world.end("E1", "drain").see(an_event("E2"), "spot")
+
+    world.go("E1")
+
+    assert world.acted == [("E1", "drain", DO)]
+    world.go("E2")
+    assert world.running() == [("E2", "out of the balancer", UNDO)]
+
+
+def test_a_step_with_other_options_is_another_effect():
+    other = a_profile(a_step(options={"command": ["drain", "--soft"]}), name="spot", approval=Approval.NEVER)
+    world = World.of(DRAIN, other).see(an_event("E1"))
+
+    world.end("E1", "drain").see(an_event("E2"), "spot")
+
+    assert world.outcome("E2") is BEGUN
+
+
+def test_a_step_without_an_undo_runs_for_every_event():
+    world = World.of(a_profile(a_step(has_undo=False), approval=Approval.NEVER))
+
+    world.see(an_event("E1")).end("E1", "drain").see(an_event("E2"))
+
+    assert world.acted == [("E1", "drain", DO), ("E2", "drain", DO)]

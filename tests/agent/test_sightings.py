@@ -1,0 +1,173 @@
+"""What an answer means for the cases."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from forewarn.agent.case import Case, Consent, Ending
+from forewarn.agent.events import STARTED, Document, Event
+from forewarn.agent.sightings import Notes, Viewpoint, What, note, rename
+from tests.agent.little_world import DO, NOW, a_case, a_run, an_event
+
+LATER = NOW + timedelta(seconds=1)
+
+
+def viewpoint(name: str = "web-0") -> Viewpoint:
+    return Viewpoint(
+        boot="b-2",
+        watched_within=timedelta(seconds=45),
+        which=lambda resources: name if name in resources else "",
+        choose=lambda event, vm: (f"{event.type.lower()} {vm}".strip(), "because"),
+        has_begun=lambda case: bool(case.runs),
+    )
+
+
+def noted(*cases: Case, events: tuple[Event, ...] = (), missing=(), oddities=(), is_anew: bool = False) -> Notes:
+    document = Document(events, 7, oddities)
+    return note({case.id: case for case in cases}, missing, document, LATER, viewpoint(), is_anew=is_anew)
+
+
+def test_a_new_event_becomes_a_case_with_the_profile_of_the_first_rule_that_fits():
+    [found] = noted(events=(an_event(),)).noted
+
+    assert found.what is What.APPEARED
+    assert (found.case.vm, found.case.profile, found.case.why) == ("web-0", "reboot web-0", "because")
+    assert (found.case.first_seen_at, found.case.last_seen_at, found.case.boot) == (LATER, LATER, "b-2")
+    assert found.case.not_before == an_event().not_before
+
+
+def test_an_event_that_has_started_when_first_seen_is_known_to_have_started():
+    [found] = noted(events=(an_event(status=STARTED, minutes=None),)).noted
+
+    assert found.case.started_at == LATER
+
+
+def test_all_events_of_an_answer_are_noted_not_only_the_first_or_the_last():
+    notes = noted(events=(an_event("E1"), an_event("E2"), an_event("E3", resources=("db-0",))))
+
+    assert [(each.case.id, each.case.vm) for each in notes.noted] == [("E1", "web-0"), ("E2", "web-0"), ("E3", "")]
+
+
+def test_an_event_that_is_still_there_was_just_seen():
+    [found] = noted(a_case(), events=(an_event(),)).noted
+
+    assert found.what is What.STILL_THERE
+    assert (found.case.last_seen_at, found.case.boot) == (LATER, "b-2")
+
+
+def test_an_event_that_starts_is_noted_and_its_last_not_before_is_kept():
+    case = a_case(not_before=an_event().not_before)
+
+    [found] = noted(case, events=(an_event(status=STARTED, minutes=None),)).noted
+
+    assert found.what is What.STARTED
+    assert found.case.started_at == LATER
+    assert found.case.not_before == an_event().not_before
+
+
+def test_an_event_that_changes_gets_the_profile_that_fits_it_now():
+    [found] = noted(a_case(prepared_at=NOW), events=(an_event(type="Redeploy"),)).noted
+
+    assert found.what is What.CHANGED
+    assert found.case.profile == "redeploy web-0"
+    assert found.case.prepared_at is None, "that was noted of other steps"
+
+
+def test_a_profile_stays_once_its_preparation_has_begun():
+    [found] = noted(a_case(runs={("drain", DO): a_run()}), events=(an_event(type="Redeploy"),)).noted
+
+    assert found.case.profile == "drain"
+    assert found.case.event.type == "Redeploy"
+
+
+def test_an_event_that_no_longer_names_this_vm_is_no_longer_its_own():
+    [found] = noted(a_case(), events=(an_event(resources=("db-0",)),)).noted
+
+    assert found.case.vm == ""
+
+
+def test_an_event_that_is_missing_from_one_answer_is_not_gone():
+    notes = noted(a_case())
+
+    assert notes.noted == ()
+    assert notes.missing == {"E1"}
+    assert notes.wants_another_look
+
+
+@pytest.mark.parametrize(
+    ("is_anew", "missing", "oddities", "is_gone"),
+    [
+        (True, {"E1"}, (), True),
+        (False, {"E1"}, (), False),
+        (True, set(), (), False),
+        (True, {"E1"}, ("an event without an EventId",), False),
+    ],
+    ids=["asked anew", "not asked anew", "missing for the first time", "part of it could not be read"],
+)
+def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
+    missing: set[str], oddities: tuple[str, ...], *, is_anew: bool, is_gone: bool
+):
+    notes = noted(a_case(), missing=missing, oddities=oddities, is_anew=is_anew)
+
+    assert [each.what for each in notes.noted] == ([What.GONE] if is_gone else [])
+    assert ("E1" in notes.missing) is not is_gone
+    assert notes.wants_another_look is (not is_gone and not oddities)
+
+
+def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
+    notes = noted(a_case(), events=(an_event(),), missing={"E1"}, is_anew=True)
+
+    assert [each.what for each in notes.noted] == [What.STILL_THERE]
+    assert notes.missing == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("case", "ending"),
+    [(a_case(started_at=NOW, boot="b-2"), Ending.FINISHED), (a_case(boot="b-2"), Ending.CANCELLED)],
+    ids=["after Started it has finished", "while Scheduled it was cancelled"],
+)
+def test_how_a_gone_event_ended(case: Case, ending: Ending):
+    [found] = noted(case, missing={"E1"}, is_anew=True).noted
+
+    assert (found.case.ending, found.case.ended_at) == (ending, LATER)
+
+
+def test_an_event_that_is_over_and_comes_back_begins_anew_but_is_not_approved_again():
+    over = a_case(
+        ending=Ending.CANCELLED,
+        closed_at=NOW,
+        runs={("drain", DO): a_run()},
+        consent=Consent.GIVEN,
+        consent_by="agent",
+    )
+
+    [found] = noted(over, events=(an_event(),)).noted
+
+    assert found.what is What.RETURNED
+    assert (found.case.ending, found.case.closed_at, found.case.runs) == (None, None, {})
+    assert (found.case.consent, found.case.consent_by) == (Consent.GIVEN, "agent")
+
+
+def test_an_event_that_comes_back_while_it_is_undone_waits_until_that_is_over():
+    assert noted(a_case(ending=Ending.CANCELLED), events=(an_event(),)).noted == ()
+
+
+def test_a_lower_incarnation_changes_nothing():
+    case = a_case()
+    document = Document((an_event(),), 1)
+
+    notes = note({"E1": case}, (), document, LATER, viewpoint(), is_anew=False)
+
+    assert [each.what for each in notes.noted] == [What.STILL_THERE]
+
+
+def test_a_case_is_judged_again_when_this_vm_learns_its_name():
+    case = a_case(an_event(resources=("pool_0",)), vm="", profile="others")
+
+    renamed = rename(case, viewpoint("pool_0"))
+
+    assert (renamed.vm, renamed.profile) == ("pool_0", "reboot pool_0")
+    assert rename(replace(case, runs={("drain", DO): a_run()}), viewpoint("pool_0")).profile == "others"
