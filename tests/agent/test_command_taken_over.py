@@ -128,7 +128,9 @@ def test_a_minder_that_comes_late_does_not_begin_what_the_next_agent_may_begin(t
     place.mkdir()
 
     looked = COMMAND.take_over(task)
-    late = subprocess.run(["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False)
+    late = subprocess.run(
+        ["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False
+    )
 
     assert looked is None
     assert late.returncode == 125
