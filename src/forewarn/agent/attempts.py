@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -30,6 +31,7 @@ class Attempts:
         runner: Runner,
         metrics: Metrics,
         reporter: Reporter,
+        is_certain: Callable[[Case], bool],
     ) -> None:
         self._clock = clock
         self._boot = boot
@@ -37,6 +39,8 @@ class Attempts:
         self._runner = runner
         self._profile_of = reporter.profile_of
         self._say = reporter.say
+        self._is_certain = is_certain
+        self._waiting: list[tuple[str, str, Direction]] = []  # to be begun again, if their events are still there
         self._metrics = metrics
 
     def offer_to_handlers(self) -> None:
@@ -65,9 +69,19 @@ class Attempts:
         if is_because_we_leave and not (result and result.is_done):
             return  # it was not its own failure: the next agent begins it again
         if result is None:
-            self._begin_again(case, attempt.step, attempt.direction, run)
+            self._waiting.append((attempt.event, attempt.step, attempt.direction))
         else:
             self._end(case, attempt.step, attempt.direction, result)
+
+    def begin_what_waits(self) -> None:
+        """Begin again what never began, once it is known whether its event is there."""
+        waiting, self._waiting = self._waiting, []
+        for event, step, direction in waiting:
+            case = self._book.cases[event]
+            if self._is_certain(case):
+                self._begin_again(case, step, direction, case.runs[step, direction])
+            else:
+                self._waiting.append((event, step, direction))
 
     @property
     def are_awaited(self) -> bool:

@@ -104,7 +104,9 @@ class Keeper:
         self._mover = Mover(
             settings, clock, boot, self._book, self._runner, self.metrics, self._approver, self._reporter
         )
-        self._attempts = Attempts(clock, boot, self._book, self._runner, self.metrics, self._reporter)
+        self._attempts = Attempts(
+            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._is_certain
+        )
         self._viewpoint = sightings.Viewpoint(
             boot=boot,
             watched_within=timedelta(seconds=settings.wait_seconds + settings.timeout_seconds + 5),
@@ -112,7 +114,8 @@ class Keeper:
             choose=choose,
             has_begun=lambda case: course.has_begun_to_prepare(case, self._reporter.profile_of(case)),
         )
-        self._missing: frozenset[str] = frozenset()
+        self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
+        self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
         self._is_named = False
         self._unnamed: Sighting | None = None  # the last one that came before the name was known
         self._wake_at: datetime | None = None
@@ -158,6 +161,7 @@ class Keeper:
             self._book.save_again()
             for late in self._runner.overdue():
                 self._attempts.note(late)
+            self._attempts.begin_what_waits()
             self._make_moves()
             self._publish()
             if now >= self._purge_at:
@@ -228,6 +232,7 @@ class Keeper:
             log.warning("the endpoint's answer has %s", oddity)
         notes = sightings.note(self._book.cases, self._missing, document, at, self._viewpoint, is_anew=is_anew)
         self._missing = notes.missing
+        self._unseen -= {noted.case.id for noted in notes.noted}
         if notes.wants_another_look:
             self.look_again()
         for noted in notes.noted:
@@ -311,7 +316,7 @@ class Keeper:
 
     def _make_moves(self) -> None:
         for _ in range(_MOST_ROUNDS):
-            plans = {case.id: self._plan_and_move(case.id) for case in list(self._book.unclosed())}
+            plans = {case.id: self._plan_and_move(case) for case in list(self._book.unclosed())}
             if not any(has_moved for _, has_moved in plans.values()):
                 break
         wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
@@ -321,14 +326,20 @@ class Keeper:
             frozenset(
                 Promise(event, self._book.cases[event].vm, plan.tells_leader)
                 for event, (plan, _) in plans.items()
-                if plan.tells_leader and event not in self._missing
+                if plan.tells_leader
             )
         )
 
-    def _plan_and_move(self, event: str) -> tuple[course.Plan, bool]:
-        case = self._book.cases[event]
+    def _is_certain(self, case: Case) -> bool:
+        """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""
+        return not case.is_open or case.id not in self._missing | self._unseen
+
+    def _plan_and_move(self, seen: Case) -> tuple[course.Plan, bool]:
+        case = self._book.cases[seen.id]
+        if not self._is_certain(case):
+            return course.Plan(waiting_for=("an answer of the endpoint that shows whether it is there",)), False
         plan = self._plan(case)
-        moved = [self._mover.make(event, move, self._missing) for move in plan.moves]
+        moved = [self._mover.make(case.id, move) for move in plan.moves]
         return plan, any(moved)
 
     def _plan(self, case: Case) -> course.Plan:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from dataclasses import replace
 
 from forewarn.agent import course, steps
@@ -45,7 +44,7 @@ class Mover:
         self._say = reporter.say
         self._audit = Audit(None if settings.is_dry_run else settings.audit_file)
 
-    def make(self, event: str, move: course.Move, missing: Collection[str]) -> bool:
+    def make(self, event: str, move: course.Move) -> bool:
         """Whether the move changed the case, so that it has to be looked at again."""
         case = self._book.cases[event]
         match move:
@@ -64,8 +63,7 @@ class Mover:
                 self._book.note(prepared)
                 return True
             case course.Approve():
-                # Not in the last answer: it may be gone, and is not approved until that is certain.
-                return event not in missing and self._approve(case, move.by)
+                return self._approve(case, move.by)
             case course.Close():
                 self._close(case)
                 return True
