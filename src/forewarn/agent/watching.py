@@ -77,7 +77,7 @@ class Watcher:
         self._on_sighting = on_sighting
         self._on_trouble = on_trouble
         self._jitter = jitter
-        self._waker = Waker(self._look_up)
+        self._waker: Waker | None = None
         self._stop = threading.Event()
         self._asked = 0  # how often somebody wanted a new look
         self._answered = 0
@@ -95,26 +95,27 @@ class Watcher:
         """Watch until `stop`; after that is set, `look_again` has it end at once."""
         self._stop = stop
         self._good_at = self._clock.monotonic()
+        waker = self._waker = Waker(self._look_up)
         try:
             while not stop.is_set():
-                pause = self._turn()
-                if not stop.is_set():
-                    self._waker.pause(pause, lambda: stop.is_set() or self._asked != self._answered)
+                pause = self._turn(waker)
+                waker.pause(pause, lambda: stop.is_set() or self._asked != self._answered)
         finally:
             self._metadata.close()
-            self._waker.close()
+            waker.close()
 
     def look_again(self) -> None:
         """Ask at once, without a condition: the next sighting that `is_anew` was asked for after this call."""
         self._asked += 1
-        self._waker.wake()
+        if self._waker is not None:
+            self._waker.wake()
 
     @property
     def is_blind(self) -> bool:
         """Whether there has been no good answer for too long."""
         return self._is_blind
 
-    def _turn(self) -> float:
+    def _turn(self, waker: Waker) -> float:
         """One question, and how long to pause after it."""
         began_at = self._clock.monotonic()
         asked = self._asked
@@ -123,7 +124,7 @@ class Watcher:
         wait_seconds = 0 if is_full else self._hold_seconds(began_at)
         self._is_held = wait_seconds > 0
         try:
-            answer = self._metadata.get(wait_seconds, is_conditional=not is_full, waiter=self._waker)
+            answer = self._metadata.get(wait_seconds, is_conditional=not is_full, waiter=waker)
         except Interrupted:
             return 0
         except EndpointError as problem:
