@@ -47,7 +47,7 @@ class Operator:
 def serving(
     host: Namespace, fleet: str, folder: Path, metadata: str = f"{METADATA_ADDRESS}:80"
 ) -> Iterator[Operator]:
-    """The real service, mostly on the real address, its clock standing still at `START`, for the length of a block."""
+    """The real service, mostly on the real address, for a block; its clock stands still at `START`."""
     fleet_file = folder / "fleet.toml"
     fleet_file.write_text(fleet)
     log = folder / "serve.log"

@@ -1,4 +1,4 @@
-"""What an agent is told: where to ask, who it is, what to do, where to keep it. Values only; `config.py` reads them."""
+"""What an agent is told: where to ask, who it is, what to do, where to keep it. Values; `config.py` reads them."""
 
 from __future__ import annotations
 
