@@ -255,7 +255,7 @@ def _read_response(stream: Stream, method: str, most_bytes: int) -> tuple[Respon
         first, headers = read_head(stream)
         protocol, _, rest = first.partition(" ")
         code = rest[:3]
-        if not protocol.startswith("HTTP/1.") or not (code.isdecimal() and len(code) == 3):  # noqa: PLR2004
+        if not protocol.startswith("HTTP/1.") or not (code.isdecimal() and len(code) == 3):  # noqa: PLR2004 - digits of a status
             raise ExchangeFailed("unreadable", f"The answer is not HTTP: {first[:80]!r}.")
         if int(code) not in _INTERIM:
             break
