@@ -68,7 +68,8 @@ class Before:
 
     def __init__(self, task: Task) -> None:
         name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in task.step)
-        self._path = task.lasting / f"{name}.before.json"
+        beside = task.scratch.parent / f"{name}.before.json"
+        self._path = beside if task.memory is None else task.memory / "before.json"
         self._event = task.event.id
 
     def keep(self, said: Mapping[str, Any]) -> None:
