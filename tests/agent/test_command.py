@@ -65,7 +65,7 @@ def test_a_program_that_does_not_exist_is_a_failure(tmp_path):
     assert "not found" in result.note
 
 
-def test_the_event_comes_as_variables_with_the_names_of_the_webdevops_manager(tmp_path):
+def test_the_event_comes_as_variables_with_the_names_that_webdevops_uses(tmp_path):
     result = COMMAND.run(attempt(tmp_path, sh(f"env -0 > {tmp_path}/all"), seconds=33))
 
     said = dict(each.split("=", 1) for each in (tmp_path / "all").read_text().split("\0") if each)
@@ -151,8 +151,8 @@ def test_a_command_that_hangs_ends_with_all_that_it_started_when_its_time_is_up(
 
 
 def test_a_command_that_ignores_sigterm_is_killed_and_so_are_its_grandchildren(tmp_path):
-    deaf = "trap '' TERM; sh -c 'echo $$ > {0}/grandchild; while :; do sleep 1; done' & echo $$ > {0}/self; wait; wait"
-    options = sh(deaf.format(tmp_path), grace_seconds=0.3)
+    child = f"sh -c 'echo $$ > {tmp_path}/grandchild; while :; do sleep 1; done'"
+    options = sh(f"trap '' TERM; {child} & echo $$ > {tmp_path}/self; wait; wait", grace_seconds=0.3)
 
     result = COMMAND.run(attempt(tmp_path, options, seconds=0.5))
 

@@ -13,6 +13,7 @@ import pytest
 
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.proc import process
+from forewarn.agent.handlers.processes import _MINDER
 from tests.agent.lone_agent import lone_agent
 from tests.agent.tasks import attempt
 from tests.running import wait_until
@@ -35,7 +36,7 @@ def waits_for_go(place: Path, then: str = "") -> dict:
 def killed_in_the_middle(place: Path, options: dict) -> int:
     """Begin a command in an agent, kill the agent, and tell the command's process."""
     with lone_agent(place, "command", options) as agent:
-        wait_until(lambda: (place / "begun").exists(), "the command to run")
+        wait_until((place / "begun").exists, "the command to run")
         agent.kill()
         agent.wait(20)
     return int((place / "pid").read_text())
@@ -121,14 +122,14 @@ def test_a_command_that_was_not_begun_may_be_begun(tmp_path):
 
 def test_a_minder_that_comes_late_does_not_begin_what_the_next_agent_may_begin(tmp_path):
     # The agent died between starting the minder and the minder's first line; the next agent looks first.
-    from forewarn.agent.handlers.processes import _MINDER
-
     task = attempt(tmp_path, {"command": ["touch", str(tmp_path / "ran")]})
     place = task.scratch / "run-1"
     place.mkdir()
 
     looked = COMMAND.take_over(task)
-    late = subprocess.run(["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False)
+    late = subprocess.run(
+        ["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False
+    )
 
     assert looked is None
     assert late.returncode == 125

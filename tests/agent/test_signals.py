@@ -97,7 +97,9 @@ def test_every_process_of_a_name_gets_the_signal(tmp_path):
 def test_the_main_process_of_a_unit_gets_the_signal(tmp_path):
     with job(tmp_path) as running:
         systemctl = tmp_path / "systemctl"
-        systemctl.write_text(f'#!/bin/sh\n[ "$*" = "show --property=MainPID --value job.service" ] && echo {running.pid}\n')
+        systemctl.write_text(
+            f'#!/bin/sh\n[ "$*" = "show --property=MainPID --value job.service" ] && echo {running.pid}\n'
+        )
         systemctl.chmod(0o755)
         options = {"unit": "job.service", "systemctl": str(systemctl), "signal": "SIGUSR1"}
 
@@ -107,9 +109,7 @@ def test_the_main_process_of_a_unit_gets_the_signal(tmp_path):
         wait_until(lambda: saved(tmp_path) == ["SIGUSR1"], "the signal")
 
 
-@pytest.mark.parametrize(
-    "content", [None, "", "0\n", "1\n", "-1\n", "nonsense\n", "999999999999\n"], ids=lambda each: repr(each)
-)
+@pytest.mark.parametrize("content", [None, "", "0\n", "1\n", "-1\n", "nonsense\n", "999999999999\n"], ids=repr)
 def test_a_pid_file_that_names_nobody_is_a_failure_unless_that_is_fine(tmp_path, content):
     path = tmp_path / "pid"
     if content is not None:
