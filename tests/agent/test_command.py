@@ -16,6 +16,7 @@ import pytest
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.proc import is_alive, process
+from forewarn.agent.handlers.processes import Program, run_minded
 from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until
 
@@ -40,6 +41,22 @@ def test_a_command_that_exits_with_0_has_succeeded_and_its_last_lines_are_the_no
     result = COMMAND.run(attempt(tmp_path, {"command": ["printf", "one\ntwo\n\nthree\nfour\n"]}))
 
     assert (result.is_done, result.note) == (True, "two | three | four")
+
+
+def test_without_a_shell_a_command_runs_and_is_ended_but_not_taken_over(tmp_path):
+    program = Program(("sh", "-c", 'echo "$COLOUR"; cat; sleep "$1"', "x", "0"), "/", {"COLOUR": "green"})
+    task = attempt(tmp_path, {})
+
+    done = run_minded(program, task, shell="/no/shell")
+    slow = replace(program, arguments=(*program.arguments[:-1], "300"))
+    late = run_minded(slow, replace(task, seconds=0.5), shell="/no/shell")
+    taken_over = COMMAND.take_over(task)
+
+    assert done.is_done
+    assert "DurationInSeconds" in done.note
+    assert "its time of 0.5 s was up, and SIGTERM ended it" in late.note
+    assert taken_over is not None
+    assert "what came of it is not known" in taken_over.note
 
 
 def test_a_command_that_exits_with_another_status_has_failed_and_says_so(tmp_path):

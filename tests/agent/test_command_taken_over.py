@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.handlers import find
-from forewarn.agent.handlers.proc import process
+from forewarn.agent.handlers.proc import boot_id, process
 from forewarn.agent.handlers.processes import _MINDER
+from forewarn.agent.handlers.records import keep
 from tests.agent.lone_agent import lone_agent
 from tests.agent.tasks import attempt
 from tests.running import wait_until
@@ -116,6 +117,17 @@ def test_a_command_that_ran_when_the_machine_went_down_has_failed(tmp_path):
     assert (result.is_done, result.note) == (False, "the machine went down while it ran")
 
 
+def test_a_record_that_the_machines_end_cut_off_is_no_proof_that_nothing_was_begun(tmp_path):
+    task = attempt(tmp_path, {"command": ["true"]})
+    (task.scratch / "run-1").mkdir()
+    (task.scratch / "run-1/begun.json").touch()
+
+    result = COMMAND.take_over(task)
+
+    assert result is not None
+    assert result.note == "the machine went down while it ran"
+
+
 def test_a_command_that_was_not_begun_may_be_begun(tmp_path):
     assert COMMAND.take_over(attempt(tmp_path, {"command": ["true"]})) is None
 
@@ -124,7 +136,7 @@ def test_a_minder_that_comes_late_does_not_begin_what_the_next_agent_may_begin(t
     # The agent died between starting the minder and the minder's first line; the next agent looks first.
     task = attempt(tmp_path, {"command": ["touch", str(tmp_path / "ran")]})
     place = task.scratch / "run-1"
-    place.mkdir()
+    keep(place / "begun.json", {"boot": boot_id(), "is_minded": True})
 
     looked = COMMAND.take_over(task)
     late = subprocess.run(
