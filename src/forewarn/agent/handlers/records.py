@@ -46,8 +46,8 @@ def recall(path: Path) -> dict[str, Any] | None:
 def settled(task: Task, act: Callable[[], Result], *, marks_begin: bool = True) -> Result:
     """Do it between two records: that it was begun, and what came of it. What goes wrong outside is a failure.
 
-    What came of it need not last: if the machine goes down, it is as if the agent had died before the end. What was
-    told to stop is not over: where an agent ended, the next one goes on.
+    What came of it need not last: if the machine goes down, it is as if the agent had died before the end. What
+    was told to stop is not over: where an agent ended, the next one goes on.
     """
     try:
         (task.scratch / _RESULT).unlink(missing_ok=True)
