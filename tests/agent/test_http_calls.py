@@ -55,8 +55,15 @@ def test_a_body_of_another_type_is_filled_in_plainly(tmp_path):
 
 @pytest.mark.parametrize(
     ("status", "expect", "is_done"),
-    [(200, None, True), (299, None, True), (301, None, False), (404, None, False), (500, None, False)]
-    + [(404, [404, 410], True), (200, [404, 410], False)],
+    [
+        (200, None, True),
+        (299, None, True),
+        (301, None, False),
+        (404, None, False),
+        (500, None, False),
+        (404, [404, 410], True),
+        (200, [404, 410], False),
+    ],
 )
 def test_only_an_expected_status_is_success(tmp_path, status, expect, is_done):
     with receiving((status, b"words of\nthe server", {"Location": "http://127.0.0.1:1/"})) as receiver:
