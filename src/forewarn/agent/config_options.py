@@ -83,7 +83,10 @@ def _option(reading: Reading, path: TomlPath, option: Option, said: object, know
     if table is None:
         return WRONG
     if option.type == "table":
-        values = {name: read_secret_at(reading, (*path, name), each) for name, each in table.items()}
+        # An empty text is one, too: an empty variable is not the same as none.
+        values = {
+            name: each if each == "" else read_secret_at(reading, (*path, name), each) for name, each in table.items()
+        }
         return {name: value for name, value in values.items() if value is not WRONG}
     inner = [each for each in known if each.name != option.name]
     reading.unknown(path, table, [each.name for each in inner], str(path[-1]))

@@ -86,6 +86,8 @@ def _open_now(settings: Settings, names: Names, clock: Clock) -> Sequence[Event]
             "Name another with --endpoint, or describe an event with --type.",
             UNREACHABLE,
         ) from None
+    finally:
+        metadata.close()
     if answer.server_date is not None:
         clock.learn(answer.server_date)
     return answer.document.events if answer.document else ()

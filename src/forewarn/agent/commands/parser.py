@@ -136,13 +136,19 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", dest="is_all", help="Also events that are over.")
+    _add_agent(parser)
+
+
+def _add_agent(parser: argparse.ArgumentParser) -> None:
+    """Where the running agent is."""
     _add_settings(parser, ("listen", "state_dir"))
     _add_json(parser)
 
 
 def _tell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("event", metavar="EVENT", help="Its id, or the beginning of it, in any case.")
-    _status(parser)
+    _add_agent(parser)
 
 
 def _approve(parser: argparse.ArgumentParser) -> None:
