@@ -76,7 +76,7 @@ class Command:
         command = said["command" if task.direction is Direction.DO else "undo"]
         if not command:
             return Result(is_done=True, note="it has no undo")
-        return settled(task, lambda: run_minded(_program(command, said, task), task))
+        return settled(task, lambda: run_minded(program_for(command, said, task), task))
 
     def take_over(self, task: Task) -> Result | None:
         """What came of a command of an earlier agent, waiting for it if it still runs."""
@@ -97,16 +97,13 @@ def command_problems(name: str, command: object, *, is_shell: bool) -> list[str]
     return []
 
 
-def arguments_of(command: str | Sequence[str], *, is_shell: bool) -> tuple[str, ...]:
-    """The command as the list that is run."""
-    return ("/bin/sh", "-c", str(command)) if is_shell else tuple(str(each) for each in command)
-
-
-def _program(command: str | Sequence[str], said: Mapping[str, Any], task: Task) -> Program:
+def program_for(command: str | Sequence[str], options: Mapping[str, Any], task: Task) -> Program:
+    """A command as it is run, with the options of a command."""
+    said = with_defaults(Command.options, options)
     user = str(said["user"] or "")
     more = {str(name): str(value) for name, value in (said["environment"] or {}).items()}
     return Program(
-        arguments=arguments_of(command, is_shell=bool(said["shell"])),
+        arguments=("/bin/sh", "-c", str(command)) if said["shell"] else tuple(map(str, command)),
         cwd=str(said["cwd"] or Path.cwd()),
         environment={**_inherited(), **_home_of(user), **variables(task), **more},
         user=user,

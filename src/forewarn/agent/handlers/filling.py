@@ -31,7 +31,8 @@ class Filling:
     def url(self, text: str) -> str:
         """An address. All but its host may be a secret, as with those of chats."""
         filled = template.in_url(text, self._values)
-        self._hidden |= {filled, filled.removeprefix(host_of(filled))}
+        beyond_host = filled.removeprefix(host_of(filled))
+        self._hidden |= {beyond_host, *beyond_host.split("?")}
         return filled
 
     def headers(self, said: Mapping[str, str]) -> dict[str, str]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from forewarn.agent.handlers.base import Option, Result, Task
+from forewarn.agent.case import Direction
+from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
+from forewarn.agent.handlers.connections import can_be_counted, established
+from forewarn.agent.handlers.deadline import Deadline
+from forewarn.agent.handlers.records import settled, settled_result
 from forewarn.agent.handlers.service_state import READINESS
 
 __all__ = ["HANDLER", "READINESS"]
+
+_LOOK_SECONDS = 0.1
 
 
 class Readiness:
@@ -33,19 +39,74 @@ class Readiness:
 
     def check(self, options: Mapping[str, Any]) -> list[str]:
         """What is wrong with the options."""
-        raise NotImplementedError
+        said = with_defaults(self.options, options)
+        ports = said["ports"] or ()
+        problems = [
+            f"ports has {port}, which is no port. They are 1 to 65535."
+            for port in ports
+            if not 0 < port < 65536  # noqa: PLR2004 - so the protocol says
+        ]
+        if ports and not can_be_counted():
+            problems.append(
+                "ports cannot be watched here, as there is no /proc/net/tcp. Use drain_seconds instead."
+            )
+        if said["most_connections"] < 0:
+            problems.append("most_connections is below 0. Use 0 to wait for the last one.")
+        return problems
 
-    def undoes(self, options: Mapping[str, Any]) -> bool:
-        """Whether there is something to undo."""
-        raise NotImplementedError
+    def undoes(self, options: Mapping[str, Any]) -> bool:  # noqa: ARG002 - none of them matters
+        """It goes back into service."""
+        return True
 
     def run(self, task: Task) -> Result:
-        """Do it, or undo it."""
-        raise NotImplementedError
+        """Out of service, and wait; or back into service, at once."""
+        if task.direction is Direction.UNDO:
+            READINESS.put_back(_holder(task))
+            return Result(
+                is_done=True, note="back in service" if READINESS.is_in_service else "others hold it back"
+            )
+        READINESS.take_out(_holder(task))
+        result = settled(task, lambda: _drain(with_defaults(self.options, task.options), task))
+        if result.is_done:
+            READINESS.note_drained(_holder(task))
+        return result
 
     def take_over(self, task: Task) -> Result | None:
-        """What came of an attempt of an earlier agent."""
-        raise NotImplementedError
+        """Out of service again, as an agent that starts is in service; then what came of it, or all anew.
+
+        For a step that is done this only restores what the agent tells, so it may be called for those too.
+        """
+        if task.direction is Direction.UNDO:
+            return None
+        READINESS.take_out(_holder(task))
+        result = settled_result(task)
+        if result is not None and result.is_done:
+            READINESS.note_drained(_holder(task))
+        return result
+
+
+def _holder(task: Task) -> str:
+    """The same for all events that share the step: the last of them puts it back."""
+    return str(task.memory or task.step)
+
+
+def _drain(said: Mapping[str, Any], task: Task) -> Result:
+    deadline = Deadline(task.seconds, task.stop)
+    ports = set(said["ports"] or ())
+    limit = said["drain_seconds"]
+    if not deadline.pause(said["notice_seconds"]):
+        return Result(is_done=False, note=f"load balancers had no time to notice: {deadline.why()}")
+    while True:
+        left = established(ports) if ports else 0
+        waits_on = left > said["most_connections"] if ports else limit is not None
+        if not waits_on:
+            return Result(
+                is_done=True, note=f"{left} connections left" if ports else "load balancers had time to notice"
+            )
+        if limit is not None and deadline.passed >= limit:
+            return Result(is_done=True, note=f"{left} connections left after {limit:.3g} s" if ports else "")
+        if not deadline.pause(_LOOK_SECONDS):
+            return Result(is_done=False, note=f"{left} connections left: {deadline.why()}")
 
 
 HANDLER = Readiness()
