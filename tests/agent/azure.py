@@ -93,7 +93,7 @@ def http_date(instant: datetime) -> str:
 class Azure:
     """The endpoint of one VM."""
 
-    def __init__(self, name: str = "web-0") -> None:
+    def __init__(self, name: str = "web-0", port: int = 0) -> None:
         self.name = name
         self.versions: Sequence[str] = VERSIONS
         self.has_tags = False  # ETag and If-None-Match, as one sample of Microsoft's uses them
@@ -108,7 +108,7 @@ class Azure:
         self._changed = threading.Condition()
         self._is_over = threading.Event()
         self._connections: list[socket.socket] = []
-        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._listener = socket.create_server(("127.0.0.1", port))
         self._thread = threading.Thread(target=self._accept, name="azure", daemon=True)
         self._thread.start()
 
@@ -275,9 +275,9 @@ def _bytes_of(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
 
 
 @contextmanager
-def azure(name: str = "web-0") -> Iterator[Azure]:
+def azure(name: str = "web-0", port: int = 0) -> Iterator[Azure]:
     """An endpoint for the length of a block."""
-    endpoint = Azure(name)
+    endpoint = Azure(name, port)
     try:
         yield endpoint
     finally:

@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.settings import Settings
 from tests.agent.azure import Azure, azure
-from tests.agent.looking import QUICK
-
-STEADY = Clock().monotonic
+from tests.agent.looking import QUICK, STEADY
 
 
 @pytest.fixture(name="azure")
@@ -43,8 +40,3 @@ def metadata_of() -> Iterator[Callable[..., Metadata]]:
             return metadata
 
         yield make
-
-
-def hours_later(hours: list[float]) -> Callable[[], float]:
-    """A timer that a test can put forward."""
-    return lambda: hours[0] * 3600 + STEADY()

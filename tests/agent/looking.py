@@ -15,6 +15,13 @@ from forewarn.agent.watching import Sighting, Trouble, Watcher
 
 QUICK = {"poll_seconds": 0.02, "timeout_seconds": 5, "first_timeout_seconds": 20}
 
+STEADY = Clock().monotonic
+
+
+def hours_later(hours: list[float]) -> Callable[[], float]:
+    """A timer that a test can put forward."""
+    return lambda: hours[0] * 3600 + STEADY()
+
 
 class Looking:
     """What a watcher has told so far."""

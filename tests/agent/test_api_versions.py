@@ -8,7 +8,7 @@ import pytest
 
 from forewarn.agent.metadata import EndpointError, Metadata
 from tests.agent.azure import VERSIONS, Azure, Fault, event
-from tests.agent.conftest import hours_later
+from tests.agent.looking import hours_later
 
 MetadataOf = Callable[..., Metadata]
 

@@ -26,7 +26,7 @@ from tests.agent.azure import (
     Fault,
     event,
 )
-from tests.agent.conftest import hours_later
+from tests.agent.looking import hours_later
 from tests.running import ROOT, free_port
 
 MetadataOf = Callable[..., Metadata]
@@ -69,7 +69,7 @@ def test_every_request_has_the_metadata_header_and_says_who_asks(azure: Azure, m
         pytest.param(Fault(503, b"<html>"), "server_error", 503, "<html>", id="503 with HTML"),
         pytest.param(Fault(418), "unexpected", 418, "answered 418", id="418"),
         pytest.param(Fault(204, b""), "unexpected", 204, "answered 204", id="204"),
-        pytest.param(Fault(304, b""), "redirected", 304, "redirects", id="304 that nobody asked for"),
+        pytest.param(Fault(304, b""), "unexpected", 304, "answered 304", id="304 that nobody asked for"),
         pytest.param(PORTAL, "unreadable", 200, "no JSON", id="HTML of a proxy"),
         pytest.param(TRUNCATED, "unreadable", None, "in the middle", id="cut off"),
         pytest.param(HALF_A_DOCUMENT, "unreadable", 200, "no JSON", id="truncated JSON"),

@@ -29,6 +29,11 @@ class Approver:
         """Whether an answer is still waited for."""
         return event in self._under_way
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether any answer is still waited for."""
+        return bool(self._under_way)
+
     def send(self, event: str) -> bool:
         """Send it; False where one is under way."""
         if event in self._under_way:

@@ -29,7 +29,7 @@ class Root:
 
 def read_root(text: str) -> Root:
     """The endpoint that a text means: HOST, HOST:PORT, a URL with or without /metadata, or unix:PATH."""
-    said = text.strip().rstrip("/")
+    said = text.strip()
     if said.startswith("unix:"):
         path = said.removeprefix("unix:").removeprefix("//")
         return Root(path, "", f"unix:{path}")
@@ -38,7 +38,7 @@ def read_root(text: str) -> Root:
         rest = said
     elif scheme.lower() != "http":
         raise ValueError(f"The endpoint {text!r} is not http: metadata is served in plain HTTP, say http://HOST.")
-    place, _, path = rest.partition("?")[0].partition("/")
+    place, _, path = rest.partition("?")[0].rstrip("/").partition("/")
     prefix = f"/{path}" if path else ""
     for each in _PATHS:
         if prefix.lower().endswith(each):

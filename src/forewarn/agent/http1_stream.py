@@ -81,9 +81,10 @@ class Stream:
 
     def rest(self, most_bytes: int) -> bytes:
         """Everything until the connection ends."""
-        while self._read_more():
-            if len(self._buffer) > most_bytes:
-                raise _too_large(most_bytes)
+        while len(self._buffer) <= most_bytes and self._read_more():
+            pass
+        if len(self._buffer) > most_bytes:
+            raise _too_large(most_bytes)
         return self.exactly(len(self._buffer))
 
     @property

@@ -1,10 +1,369 @@
-"""The keeper: one thread that owns the cases, and joins all the others."""
+"""The keeper: one thread that owns the cases. Everything else sends it messages; nobody else changes a case.
+
+A round is: take messages, note what they say, plan every open case, make the moves. Nothing in it waits for
+anybody outside: handlers, approvals and polls have threads of their own.
+"""
 
 from __future__ import annotations
 
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from forewarn.agent import course, orders, sightings
+from forewarn.agent.approving import Answered, Approver
+from forewarn.agent.attempts import Attempts
+from forewarn.agent.book import Book
+from forewarn.agent.case import Case, Consent
+from forewarn.agent.clock import Clock
+from forewarn.agent.events import Document, Event
+from forewarn.agent.handlers.base import Handler
+from forewarn.agent.journal import Journal
+from forewarn.agent.metadata import Metadata
+from forewarn.agent.metrics import Metrics
+from forewarn.agent.moves import Mover, say
+from forewarn.agent.names import Names
+from forewarn.agent.notify import Notifier
+from forewarn.agent.peers import Board, Promise, Teller
+from forewarn.agent.policy import LOG_ONLY, Approval
+from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.settings import Settings
+from forewarn.agent.standing import Standing, in_words
+from forewarn.agent.watching import Sighting, Trouble
+
+_MOST_MESSAGES = 1000  # in one round
+_MOST_ROUNDS = 50  # of planning, before messages are looked at again
+_LONGEST_ROUND_SECONDS = 5.0
+_SHORTEST_ROUND_SECONDS = 0.05
+_PURGE_EVERY_SECONDS = 3600.0
+_LEAVE_SECONDS = 3.0
+
+log = logging.getLogger("forewarn.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The endpoint was asked for this VM's name. Empty: it did not tell."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An operator's word, and where the answer goes."""
+
+    order: orders.Order
+    reply: queue.SimpleQueue[str | orders.Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Look again: something outside the cases has changed."""
+
+
+Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge
+Choose = Callable[[Event, str], tuple[str, str]]
+
+
+class Keeper:
+    """Joins everything. `run` is for one thread; `send`, `say` and `standing` are for any."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        clock: Clock,
+        names: Names,
+        journal: Journal,
+        *,
+        find: Callable[[str], Handler],
+        choose: Choose,
+        boot: str,
+        metrics: Metrics | None = None,
+        notifier: Notifier | None = None,
+    ) -> None:
+        self.metrics = metrics or Metrics()
+        self.standing = Standing(settings.profiles, is_dry_run=settings.is_dry_run)
+        self.board: Board | None = None
+        self.teller: Teller | None = None
+        self.look_again: Callable[[], None] = lambda: None
+        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._settings = settings = _with_approvals_as_told(settings)
+        self._metadata = metadata
+        self._clock = clock
+        self._names = names
+        self._notifier = notifier or Notifier({})
+        self._book = Book(journal, self.metrics)
+        self._runner = Runner(self.send, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run)
+        self._approver = Approver(metadata.approve, self.send)
+        self._mover = Mover(settings, clock, boot, self._book, self._runner, self.metrics, self._approver)
+        self._attempts = Attempts(clock, boot, self._book, self._runner, self._mover.profile_of, self.metrics)
+        self._viewpoint = sightings.Viewpoint(
+            boot=boot,
+            watched_within=timedelta(seconds=settings.wait_seconds + settings.timeout_seconds + 5),
+            which=names.which,
+            choose=choose,
+            has_begun=lambda case: course.has_begun_to_prepare(case, self._mover.profile_of(case)),
+        )
+        self._missing: frozenset[str] = frozenset()
+        self._is_named = False
+        self._unnamed: Sighting | None = None  # the last one that came before the name was known
+        self._wake_at: datetime | None = None
+        self._purge_at = 0.0
+        self.standing.ticked_at = clock.monotonic()
+        for case in self._book.unclosed():
+            if case.profile not in {*settings.profiles, LOG_ONLY.name}:
+                say(case, f"there is no profile {case.profile} any more: nothing is undone", logging.ERROR)
+
+    # For other threads.
+
+    def send(self, message: Message) -> None:
+        """Have the keeper take note of something."""
+        self._inbox.put(message)
+
+    def say(self, order: orders.Order) -> str | orders.Refusal:
+        """Give an operator's word to the keeper, and wait for the answer."""
+        reply: queue.SimpleQueue[str | orders.Refusal] = queue.SimpleQueue()
+        self.send(Asked(order, reply))
+        try:
+            return reply.get(timeout=5)
+        except queue.Empty:
+            return orders.Refusal(503, "The agent is busy. Ask again.")
+
+    # The loop.
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep the cases until told to stop; whoever sets `stop` also sends a `Nudge`."""
+        self._attempts.offer_to_handlers()
+        self._go_round()
+        while not stop.is_set():
+            self._take_messages(self._seconds_to_next_round())
+            if not stop.is_set():
+                self._go_round()
+        self._leave()
+
+    def _go_round(self) -> None:
+        """One round. What goes wrong in it is said, and does not end the agent."""
+        now = self._clock.monotonic()
+        self.standing.ticked_at = now
+        self._notifier.pat(now)
+        try:
+            self._book.save_again()
+            for late in self._runner.overdue():
+                self._attempts.note(late)
+            self._make_moves()
+            self._publish()
+            if now >= self._purge_at:
+                self._purge_at = now + _PURGE_EVERY_SECONDS
+                self._book.purge(self._clock.now())
+        except Exception:  # whatever it is, the next round may go well
+            log.exception("a round failed")
+
+    def _seconds_to_next_round(self) -> float:
+        longest = min(_LONGEST_ROUND_SECONDS, (self._notifier.watchdog_seconds or 60) / 4)
+        if self._book.is_behind:
+            longest = min(longest, 1.0)
+        if self._wake_at is None:
+            return longest
+        left = (self._wake_at - self._clock.now()).total_seconds()
+        return min(max(left, _SHORTEST_ROUND_SECONDS), longest)
+
+    def _take_messages(self, seconds: float) -> None:
+        try:
+            message = self._inbox.get(timeout=seconds)
+            for _ in range(_MOST_MESSAGES):
+                self._take(message)
+                message = self._inbox.get_nowait()
+        except queue.Empty:
+            return
+
+    def _take(self, message: Message) -> None:
+        try:
+            match message:
+                case Sighting():
+                    self._see(message)
+                case Trouble():
+                    self._note_trouble(message)
+                case Ended():
+                    self._attempts.note(message)
+                case Answered():
+                    self._note_answer(message)
+                case Named():
+                    self._note_name(message.name)
+                case Asked():
+                    message.reply.put(self._obey(message.order))
+                case Nudge():
+                    pass
+        except Exception:  # the message is lost, the agent is not
+            log.exception("a message could not be taken")
+
+    # What messages mean.
+
+    def _see(self, sighting: Sighting) -> None:
+        standing = self.standing
+        standing.good_at = self._clock.monotonic()
+        self.metrics.count("polls")
+        if standing.trouble is not None:
+            log.info("the endpoint answers again", extra={"endpoint": self._metadata.endpoint})
+            standing.trouble = None
+        if not self._is_named:
+            self._unnamed = sighting  # whose events these are is not known yet
+            return
+        is_idle = sighting.is_unchanged and not sighting.document.events
+        if is_idle and not any(True for _ in self._book.unclosed()):
+            return
+        self._note_document(sighting.document, sighting.at, is_anew=sighting.is_anew)
+
+    def _note_document(self, document: Document, at: datetime, *, is_anew: bool) -> None:
+        if document.incarnation is not None:
+            self.standing.incarnation = document.incarnation
+        for oddity in document.oddities:
+            log.warning("the endpoint's answer has %s", oddity)
+        notes = sightings.note(self._book.cases, self._missing, document, at, self._viewpoint, is_anew=is_anew)
+        self._missing = notes.missing
+        if notes.wants_another_look:
+            self.look_again()
+        for noted in notes.noted:
+            if noted.what is sightings.What.STILL_THERE:
+                self._book.note_seen(noted.case)
+            else:
+                self._tell(noted)
+                self._book.note(noted.case)
+
+    def _tell(self, noted: sightings.Noted) -> None:
+        case = noted.case
+        event = case.event
+        level = logging.WARNING if noted.what is sightings.What.RETURNED else logging.INFO
+        say(
+            case,
+            f"event {case.ending or noted.what}",
+            level,
+            status=event.status,
+            resources=" ".join(event.resources),
+            not_before=event.not_before.isoformat() if event.not_before else None,
+            source=event.source or None,
+            vm=case.vm or "not this one",
+            profile=case.profile,
+            why=case.why,
+        )
+
+    def _note_trouble(self, trouble: Trouble) -> None:
+        last, self.standing.trouble = self.standing.trouble, trouble
+        self.metrics.count("poll_errors", kind=trouble.kind)
+        if trouble.is_blind and not (last and last.is_blind):
+            log.error(
+                "blind: %s", trouble.message, extra={"since": trouble.since.isoformat(), "kind": trouble.kind}
+            )
+        elif last is None or last.kind != trouble.kind:
+            log.warning("no good answer: %s", trouble.message, extra={"kind": trouble.kind})
+
+    def _note_answer(self, answered: Answered) -> None:
+        self._approver.settle(answered)
+        case = self._book.cases[answered.event]
+        now = self._clock.now()
+        problem = answered.problem
+        if problem is None:
+            self.metrics.count("approvals", result="taken")
+            say(case, "event approved", by=case.consent_by)
+            self._book.note(replace(case, consent=Consent.GIVEN, consent_at=now))
+            return
+        self.metrics.count("approvals", result=problem.kind)
+        # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
+        say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
+        self._book.note(replace(case, consent_at=now))
+        self.look_again()
+
+    def _note_name(self, name: str) -> None:
+        self._names.learn(name)
+        self.standing.names = self._names.known
+        log.info("this VM is %s", " or ".join(self._names.known) or "not named")
+        self._is_named = True
+        for case in list(self._book.unclosed()):
+            if case.is_open and self._names.which(case.event.resources) != case.vm:
+                self._book.note(sightings.rename(case, self._viewpoint))
+        waiting, self._unnamed = self._unnamed, None
+        if waiting is not None:
+            self._note_document(waiting.document, waiting.at, is_anew=waiting.is_anew)
+
+    def _obey(self, order: orders.Order) -> str | orders.Refusal:
+        case = orders.find(self._book.cases.values(), order.event)
+        if isinstance(case, orders.Refusal):
+            return case
+        answer = orders.give(case, order, approves=self._settings.approves)
+        if isinstance(answer, orders.Refusal):
+            return answer
+        told, words = answer
+        if not self._book.save_first(told):
+            return orders.Refusal(
+                503, "The journal cannot be written, so nothing was changed. Its disk may be full."
+            )
+        say(told, f"operator: {order.verb}", by=order.by, is_urgent=order.is_urgent or None)
+        return words
+
+    # What cases want.
+
+    def _make_moves(self) -> None:
+        for _ in range(_MOST_ROUNDS):
+            plans = {case.id: self._plan_and_move(case.id) for case in list(self._book.unclosed())}
+            if not any(has_moved for _, has_moved in plans.values()):
+                break
+        wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
+        self._wake_at = min(wakes, default=None)
+        self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
+        if self.teller is not None:
+            promises = [
+                Promise(event, self._book.cases[event].vm, plan.tells_leader)
+                for event, (plan, _) in plans.items()
+                if plan.tells_leader and event not in self._missing
+            ]
+            self.teller.tell(frozenset(promises))
+
+    def _plan_and_move(self, event: str) -> tuple[course.Plan, bool]:
+        case = self._book.cases[event]
+        plan = self._plan(case)
+        moved = [self._mover.make(event, move, self._missing) for move in plan.moves]
+        return plan, any(moved)
+
+    def _plan(self, case: Case) -> course.Plan:
+        others = list(self._book.unclosed())
+        ready = self.board.ready_for(case.id) if self.board else ()
+        profile = self._mover.profile_of(case)
+        return course.plan(case, profile, others, self._clock.now(), ready, self._settings.profiles)
+
+    def _publish(self) -> None:
+        self.standing.cases = tuple(self._book.cases.values())
+        self.standing.endpoint = self._metadata.endpoint
+        self.standing.api_version = self._metadata.api_version
+        self._notifier.status(in_words(self._book.unclosed(), is_blind=self.standing.is_blind))
+
+    # The end.
+
+    def _leave(self) -> None:
+        """Give up what cannot go on alone, and take note of what still comes to its end in time."""
+        self._notifier.stopping()
+        self.standing.is_stopping = True
+        self._runner.leave()
+        deadline = self._clock.monotonic() + _LEAVE_SECONDS
+        while (self._attempts.are_awaited or self._approver.is_busy) and (left := deadline - self._clock.monotonic()) > 0:
+            self._take_messages(min(left, 0.2))
+        self._take_messages(0)
+        self._book.save_again()
+        log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
+
+
+def _with_approvals_as_told(settings: Settings) -> Settings:
+    """The settings; where nothing is to be approved, no profile does."""
+    if settings.approves:
+        return settings
+    silent = {name: replace(each, approval=Approval.NEVER) for name, each in settings.profiles.items()}
+    return replace(settings, profiles=silent)
 
 
 def run_agent(settings: Settings) -> int:
     """Run until told to stop. The exit status: 0 stopped as asked, 1 could not begin, which was said."""
-    raise NotImplementedError(settings.source)
+    from forewarn.agent.daemon import run  # noqa: PLC0415 - it imports this module
+
+    return run(settings)

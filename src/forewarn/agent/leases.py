@@ -1,6 +1,7 @@
 """DHCP option 245 in the lease files of dhclient, systemd-networkd and NetworkManager.
 
-Files are judged by what is in them, not by who wrote them: NetworkManager, for one, has had three forms.
+Files are judged by what is in them, not by who wrote them. NetworkManager's own client keeps the option in its
+file only in some versions; where it does not, `SCHEDULEDEVENTSIP` or an endpoint in the settings says it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from pathlib import Path
 # dhclient; dhclient under NetworkManager; NetworkManager's own client; systemd-networkd.
 PLACES = (
     "/run/systemd/netif/leases/*",
-    "/run/NetworkManager/devices/*",
     "/var/lib/NetworkManager/*.lease",
     "/var/lib/dhcp/*.lease*",
     "/var/lib/dhcp3/*.lease*",
@@ -27,7 +27,7 @@ _ADDRESS_BYTES = 4
 _LEASE = re.compile(r"^lease[^{\n]*\{(.*?)^\}", re.MULTILINE | re.DOTALL)
 _INTERFACE = re.compile(r"^\s*interface\s+\"([^\"]*)\"\s*;", re.MULTILINE)
 _OPTION = re.compile(
-    r"^\s*option\s+(?:unknown|option|private)-245\s+(\"(?:\\.|[^\"\\])*\"|[^;\n]+);", re.MULTILINE
+    r"^\s*option\s+(?:(?:unknown|option|private)-)?245\s+(\"(?:\\.|[^\"\\])*\"|[^;\n]+);", re.MULTILINE
 )
 _LINE = re.compile(r"^\s*(?:OPTION|private|unknown)_245\s*=\s*(\S+)\s*$", re.MULTILINE | re.IGNORECASE)
 _ESCAPED = re.compile(r"\\([0-7]{3}|.)", re.DOTALL)

@@ -198,7 +198,7 @@ def _refusal(root: Root, response: Response) -> EndpointError:
     status = response.status
     said = _beginning(response.body)
     message = f"{root.text} answered {status}" + (f": {said}" if said else "") + "."
-    if 300 <= status < 400:  # noqa: PLR2004 - the class of statuses
+    if 300 <= status < 400 and status != _SAME:  # noqa: PLR2004 - the class of statuses
         where = response.headers.get("location", "elsewhere")[:200]
         message = f"{root.text} redirects to {where}. That is not followed: a proxy or a portal stands in between."
         return EndpointError("redirected", status, message)

@@ -20,6 +20,7 @@ class Names:
         self._aliases = tuple(alias for alias in aliases if alias.strip())
         self._hostname = hostname
         self._ordered: dict[str, str] = {}
+        self.known: tuple[str, ...] = ()  # the names as they were given
         self.compute_name = ""
         self.learn(compute_name)
 
@@ -32,11 +33,7 @@ class Names:
             for form in _forms(each):
                 ordered.setdefault(form, each)
         self._ordered = ordered
-
-    @property
-    def known(self) -> tuple[str, ...]:
-        """The names, as they were given."""
-        return tuple(dict.fromkeys(self._ordered.values()))
+        self.known = tuple(dict.fromkeys(each for each in said if each))
 
     def which(self, resources: Sequence[str]) -> str:
         """The one of the resources that means this VM, as it is written there; empty: none does."""

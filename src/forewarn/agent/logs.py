@@ -1,0 +1,117 @@
+"""Lines of log: JSON for programs, plain words on a terminal. With fields: event, step, phase. No secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from forewarn.agent.handlers.base import Handler
+from forewarn.agent.settings import Settings
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_SHORTEST_SECRET = 4  # a shorter one would blot out half of every line
+_SHORTEST_PERHAPS = 8  # the same, for texts that may be secrets and mostly are not
+_CONCEALED = "[secret]"
+
+
+def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | None = None) -> logging.Handler:
+    """From now on `forewarn.agent` logs to standard error, or to the stream."""
+    stream = stream or sys.stderr
+    is_plain = settings.log_format == "plain" or (settings.log_format == "auto" and stream.isatty())
+    writer = logging.StreamHandler(stream)
+    hidden = sorted({each for each in secrets if len(each) >= _SHORTEST_SECRET}, key=len, reverse=True)
+    writer.setFormatter(Plain(hidden) if is_plain else Json(hidden))
+    logger = logging.getLogger("forewarn.agent")
+    logger.handlers = [writer]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logging.raiseExceptions = False  # a log that nobody takes any more ends nothing
+    return writer
+
+
+def secrets_of(settings: Settings, find: Callable[[str], Handler]) -> set[str]:
+    """All that the settings know and nobody should read."""
+    found = {settings.peers.secret} if settings.peers else set()
+    for profile in settings.profiles.values():
+        for step in profile.steps:
+            try:
+                handler = find(step.uses)
+            except (LookupError, ImportError):
+                continue
+            kinds = {each.name: each.type for each in handler.options}
+            for name, value in step.options.items():
+                if kinds.get(name) == "secret":
+                    found |= set(_texts(value))
+                elif kinds.get(name) == "table":
+                    found |= {text for text in _texts(value) if len(text) >= _SHORTEST_PERHAPS}
+    return found
+
+
+def _texts(said: Any) -> Iterable[str]:  # noqa: ANN401 - whatever an option may be
+    if isinstance(said, str):
+        yield said
+    elif isinstance(said, Mapping):
+        for each in said.values():
+            yield from _texts(each)
+    elif isinstance(said, Collection) and not isinstance(said, bytes):
+        for each in said:
+            yield from _texts(each)
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """What was said beside the message."""
+    return {name: value for name, value in vars(record).items() if name not in _OWN and value is not None}
+
+
+class _Discreet(logging.Formatter):
+    """A formatter that keeps secrets."""
+
+    def __init__(self, secrets: list[str]) -> None:
+        super().__init__()
+        self._secrets = secrets
+
+    def conceal(self, text: str) -> str:
+        """The text without what nobody should read."""
+        for secret in self._secrets:
+            text = text.replace(secret, _CONCEALED)
+        return text
+
+    def _trace(self, record: logging.LogRecord) -> str:
+        return self.formatException(record.exc_info) if record.exc_info else ""
+
+
+class Json(_Discreet):
+    """An object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": self.conceal(record.getMessage()),
+            **{name: self.conceal(str(value)) for name, value in fields_of(record).items()},
+        }
+        if trace := self._trace(record):
+            said["trace"] = self.conceal(trace)
+        return json.dumps(said, ensure_ascii=False)
+
+
+class Plain(_Discreet):
+    """A line for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
+        said = " ".join(f"{name}={_quoted(str(value))}" for name, value in fields_of(record).items())
+        trace = self._trace(record)
+        line = f"{at:%H:%M:%SZ} {level}{record.getMessage()}" + (f"  {said}" if said else "")
+        return self.conceal(f"{line}\n{trace}" if trace else line)
+
+
+def _quoted(value: str) -> str:
+    return json.dumps(value, ensure_ascii=False) if not value or any(c.isspace() for c in value) else value
