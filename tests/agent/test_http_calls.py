@@ -210,10 +210,7 @@ def test_a_call_that_was_never_begun_may_be_and_one_that_is_over_has_its_result(
         ({"url": "http://h:99999/"}, "url is no address that can be called"),
         ({"url": "http://h/a b"}, "url has a blank"),
         ({"url": "http://joe:pass@h/"}, "url has a user or a password in it"),
-        (
-            {"url": "http://h/${event_id}"},
-            "url has ${event_id}, which stands for nothing. Did you mean ${event.id}?",
-        ),
+        ({"url": "http://h/${event_id}"}, "url has ${event_id}, which stands for nothing. Did you mean ${event.id}?"),
         ({"url": "http://h", "method": "post"}, "method is 'post'. Write it in capitals"),
         ({"url": "http://h", "headers": {"a b": "x"}}, "'a b', which is no name of a header"),
         ({"url": "http://h", "headers": {"A": "${secret.x}"}}, "headers.A has ${secret.x}"),
