@@ -9,10 +9,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from forewarn.agent.commands.output import Failure, complain
-from forewarn.agent.commands.parser import build_parser
 from forewarn.agent.config_problems import ConfigProblems
+
+if TYPE_CHECKING:
+    import argparse
 
 PROGRAM = "forewarn agent"
 
@@ -20,7 +23,7 @@ PROGRAM = "forewarn agent"
 def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Run the command; its exit code."""
     try:
-        given = build_parser(program).parse_args(list(arguments))
+        given = _parse(arguments, program)
         # A command pays for its own imports only: an agent that runs has to stay small.
         code: int = import_module(f"{__name__}.{given.module}").run(given)
         sys.stdout.flush()
@@ -39,3 +42,9 @@ def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _parse(arguments: Sequence[str], program: str) -> argparse.Namespace:
+    from forewarn.agent.commands.parser import build_parser  # noqa: PLC0415 - `run` lets go of it again
+
+    return build_parser(program).parse_args(list(arguments))

@@ -38,7 +38,7 @@ def build_parser(program: str, width: int | None = None) -> argparse.ArgumentPar
     parser.add_argument(
         "--version", action="version", version=f"forewarn agent {__version__}", help="Show the version and exit."
     )
-    below = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
+    below = parser.add_subparsers(prog=program, dest="command", metavar="COMMAND", required=True, title="commands")
     for name, module, text, usage in COMMANDS:
         command = below.add_parser(name, help=text, add_help=False, allow_abbrev=False)
         _dress(command, f"{program} {usage}", text, width)
