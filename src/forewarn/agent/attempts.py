@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
@@ -13,8 +12,8 @@ from forewarn.agent.clock import Clock
 from forewarn.agent.course import prepares_until
 from forewarn.agent.handlers.base import Result
 from forewarn.agent.metrics import Metrics
-from forewarn.agent.moves import say
-from forewarn.agent.policy import Occasion, Profile, Step
+from forewarn.agent.policy import Occasion, Step
+from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import OUTLIVING, Ended, Runner
 
 _LEAST_SECONDS = 1.0  # to find out what became of an attempt whose time is up
@@ -29,14 +28,15 @@ class Attempts:
         boot: str,
         book: Book,
         runner: Runner,
-        profile_of: Callable[[Case], Profile],
         metrics: Metrics,
+        reporter: Reporter,
     ) -> None:
         self._clock = clock
         self._boot = boot
         self._book = book
         self._runner = runner
-        self._profile_of = profile_of
+        self._profile_of = reporter.profile_of
+        self._say = reporter.say
         self._metrics = metrics
 
     def offer_to_handlers(self) -> None:
@@ -50,7 +50,7 @@ class Attempts:
                     note = f"profile {case.profile} has no such step any more, so what became of it is not known"
                     self._end(case, name, direction, Result(is_done=False, note=note))
                 else:
-                    say(case, "step is taken over", step=name, direction=direction)
+                    self._say(case, "step is taken over", step=name, direction=direction)
                     left = max(self._seconds_left(case, step, direction, run), _LEAST_SECONDS)
                     self._runner.take_over(case, step, direction, left, run.tries)
 
@@ -83,7 +83,7 @@ class Attempts:
         return found.uses if found else ""
 
     def _begin_again(self, case: Case, name: str, direction: Direction, run: Run) -> None:
-        """The same try once more, if it is still wanted and there is time. Otherwise a failure, which is undone."""
+        """The same try once more, if it is wanted and there is time; otherwise a failure, which is undone."""
         step = self._profile_of(case).step(name)
         is_wanted = (
             case.is_open or direction is Direction.UNDO or (step is not None and step.on is not Occasion.PREPARE)
@@ -100,7 +100,7 @@ class Attempts:
         if not self._book.save_first(begun):
             note = "the agent ended while it ran, and the journal could not be written to begin it again"
             return self._end(case, name, direction, Result(is_done=False, note=note))
-        say(case, "step begins again", step=name, direction=direction, try_number=run.tries)
+        self._say(case, "step begins again", step=name, direction=direction, try_number=run.tries)
         return self._runner.begin(begun, step, direction, seconds, run.tries)
 
     def _seconds_left(self, case: Case, step: Step, direction: Direction, run: Run) -> float:
@@ -117,7 +117,7 @@ class Attempts:
         outcome = Outcome.DONE if result.is_done else Outcome.FAILED
         step = self._profile_of(case).step(name)
         self._metrics.count("steps", handler=step.uses if step else "", direction=direction, outcome=outcome)
-        say(
+        self._say(
             case,
             f"step {outcome}",
             logging.INFO if result.is_done else logging.WARNING,

@@ -28,7 +28,7 @@ def record_of(case: Case, profile: Profile) -> dict[str, Any]:
         "description": event.description,
         "resources": list(event.resources),
         "vm": case.vm,
-        "not_before": _iso(event.not_before),
+        "not_before": _iso(case.not_before),
         "duration_seconds": event.duration_seconds,
         "profile": case.profile,
         "why": case.why,

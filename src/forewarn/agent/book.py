@@ -35,7 +35,7 @@ class Book:
         return self._cases
 
     def unclosed(self) -> Iterator[Case]:
-        """Those with something left to do; whose events are there come first, so that they are left what they want."""
+        """Those with something left to do; open ones first, so that they are left what they want."""
         left = [case for case in self._cases.values() if case.closed_at is None]
         yield from sorted(left, key=lambda case: not case.is_open)
 

@@ -67,6 +67,7 @@ class Case:
     why: str  # which rule led to the profile, in words
     first_seen_at: datetime
     last_seen_at: datetime
+    not_before: datetime | None = None  # the last that was said; an event that has started says none
     boot: str = ""  # in which boot of this machine it was last seen
     runs: Runs = field(default_factory=dict)
     prepared_at: datetime | None = None

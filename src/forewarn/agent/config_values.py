@@ -79,7 +79,9 @@ def seconds(least: float = 0) -> Callable[[object], float]:
     """Seconds: a number, or a text such as "90s", "5m" or "1h30m"."""
 
     def read(value: object) -> float:
-        return _bounded(_spelled_seconds(value) if isinstance(value, str) else as_number(value), least, MOST_SECONDS)
+        return _bounded(
+            _spelled_seconds(value) if isinstance(value, str) else as_number(value), least, MOST_SECONDS
+        )
 
     return read
 

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from forewarn import __version__
 from forewarn.agent import handlers, rules
-from forewarn.agent.boot import boot_id
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.events import Event
+from forewarn.agent.handlers.proc import boot_id
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper, Named, Nudge
 from forewarn.agent.listening import Answer, Listener
@@ -24,7 +24,6 @@ from forewarn.agent.logs import begin_logging, secrets_of
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
-from forewarn.agent.peers import Board, Teller
 from forewarn.agent.server import Desk
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Sighting, Watcher
@@ -144,10 +143,12 @@ class Agent:
         peers = self._settings.peers
         if peers is None or self._settings.is_dry_run:
             return
-        self.keeper.board = Board(peers, clock, lambda: self.keeper.send(Nudge()))
-        self._listen(peers.listen, self.keeper.board.answer, "peers", at_the_end)
-        self.keeper.teller = Teller(peers, clock)
-        at_the_end.callback(self.keeper.teller.close)
+        from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
+
+        others = Others(peers, clock, lambda: self.keeper.send(Nudge()))
+        at_the_end.callback(others.close)
+        self._listen(peers.listen, others.board.answer, "peers", at_the_end)
+        self.keeper.company = others
 
     def _listen(self, address: tuple[str, int], answer: Answer, name: str, at_the_end: ExitStack) -> None:
         try:

@@ -19,16 +19,17 @@ from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
+from forewarn.agent.company import Alone, Company, Promise
 from forewarn.agent.events import Document, Event
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
-from forewarn.agent.moves import Mover, say
+from forewarn.agent.moves import Mover
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
-from forewarn.agent.peers import Board, Promise, Teller
 from forewarn.agent.policy import LOG_ONLY, Approval
+from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
@@ -87,8 +88,7 @@ class Keeper:
     ) -> None:
         self.metrics = metrics or Metrics()
         self.standing = Standing(settings.profiles, is_dry_run=settings.is_dry_run)
-        self.board: Board | None = None
-        self.teller: Teller | None = None
+        self.company: Company = Alone()
         self.look_again: Callable[[], None] = lambda: None
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._settings = settings = _with_approvals_as_told(settings)
@@ -99,14 +99,18 @@ class Keeper:
         self._book = Book(journal, self.metrics)
         self._runner = Runner(self.send, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run)
         self._approver = Approver(metadata.approve, self.send)
-        self._mover = Mover(settings, clock, boot, self._book, self._runner, self.metrics, self._approver)
-        self._attempts = Attempts(clock, boot, self._book, self._runner, self._mover.profile_of, self.metrics)
+        self._reporter = Reporter(settings.profiles)
+        self._say = self._reporter.say
+        self._mover = Mover(
+            settings, clock, boot, self._book, self._runner, self.metrics, self._approver, self._reporter
+        )
+        self._attempts = Attempts(clock, boot, self._book, self._runner, self.metrics, self._reporter)
         self._viewpoint = sightings.Viewpoint(
             boot=boot,
             watched_within=timedelta(seconds=settings.wait_seconds + settings.timeout_seconds + 5),
             which=names.which,
             choose=choose,
-            has_begun=lambda case: course.has_begun_to_prepare(case, self._mover.profile_of(case)),
+            has_begun=lambda case: course.has_begun_to_prepare(case, self._reporter.profile_of(case)),
         )
         self._missing: frozenset[str] = frozenset()
         self._is_named = False
@@ -116,7 +120,7 @@ class Keeper:
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
             if case.profile not in {*settings.profiles, LOG_ONLY.name}:
-                say(case, f"there is no profile {case.profile} any more: nothing is undone", logging.ERROR)
+                self._say(case, f"there is no profile {case.profile} any more: nothing is undone", logging.ERROR)
 
     # For other threads.
 
@@ -237,7 +241,7 @@ class Keeper:
         case = noted.case
         event = case.event
         level = logging.WARNING if noted.what is sightings.What.RETURNED else logging.INFO
-        say(
+        self._say(
             case,
             f"event {case.ending or noted.what}",
             level,
@@ -267,12 +271,12 @@ class Keeper:
         problem = answered.problem
         if problem is None:
             self.metrics.count("approvals", result="taken")
-            say(case, "event approved", by=case.consent_by)
+            self._say(case, "event approved", by=case.consent_by)
             self._book.note(replace(case, consent=Consent.GIVEN, consent_at=now))
             return
         self.metrics.count("approvals", result=problem.kind)
         # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
-        say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
+        self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
         self._book.note(replace(case, consent_at=now))
         self.look_again()
 
@@ -300,7 +304,7 @@ class Keeper:
             return orders.Refusal(
                 503, "The journal cannot be written, so nothing was changed. Its disk may be full."
             )
-        say(told, f"operator: {order.verb}", by=order.by, is_urgent=order.is_urgent or None)
+        self._say(told, f"operator: {order.verb}", by=order.by, is_urgent=order.is_urgent or None)
         return words
 
     # What cases want.
@@ -313,13 +317,13 @@ class Keeper:
         wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
         self._wake_at = min(wakes, default=None)
         self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
-        if self.teller is not None:
-            promises = [
+        self.company.tell(
+            frozenset(
                 Promise(event, self._book.cases[event].vm, plan.tells_leader)
                 for event, (plan, _) in plans.items()
                 if plan.tells_leader and event not in self._missing
-            ]
-            self.teller.tell(frozenset(promises))
+            )
+        )
 
     def _plan_and_move(self, event: str) -> tuple[course.Plan, bool]:
         case = self._book.cases[event]
@@ -329,8 +333,8 @@ class Keeper:
 
     def _plan(self, case: Case) -> course.Plan:
         others = list(self._book.unclosed())
-        ready = self.board.ready_for(case.id) if self.board else ()
-        profile = self._mover.profile_of(case)
+        ready = self.company.ready_for(case.id)
+        profile = self._reporter.profile_of(case)
         return course.plan(case, profile, others, self._clock.now(), ready, self._settings.profiles)
 
     def _publish(self) -> None:
@@ -347,7 +351,9 @@ class Keeper:
         self.standing.is_stopping = True
         self._runner.leave()
         deadline = self._clock.monotonic() + _LEAVE_SECONDS
-        while (self._attempts.are_awaited or self._approver.is_busy) and (left := deadline - self._clock.monotonic()) > 0:
+        while (self._attempts.are_awaited or self._approver.is_busy) and (
+            left := deadline - self._clock.monotonic()
+        ) > 0:
             self._take_messages(min(left, 0.2))
         self._take_messages(0)
         self._book.save_again()

@@ -13,11 +13,10 @@ from forewarn.agent.book import Book, with_run
 from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
 from forewarn.agent.clock import Clock
 from forewarn.agent.metrics import Metrics
-from forewarn.agent.policy import LOG_ONLY, Profile
+from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Runner
 from forewarn.agent.settings import Settings
 
-log = logging.getLogger("forewarn.agent")
 DRY_RUN = "dry run"
 
 
@@ -33,6 +32,7 @@ class Mover:
         runner: Runner,
         metrics: Metrics,
         approver: Approver,
+        reporter: Reporter,
     ) -> None:
         self._settings = settings
         self._clock = clock
@@ -41,6 +41,8 @@ class Mover:
         self._runner = runner
         self._metrics = metrics
         self._approver = approver
+        self._profile_of = reporter.profile_of
+        self._say = reporter.say
         self._audit = Audit(None if settings.is_dry_run else settings.audit_file)
 
     def make(self, event: str, move: course.Move, missing: Collection[str]) -> bool:
@@ -57,8 +59,9 @@ class Mover:
                 self._runner.stop(event, move.step.name)
                 return False
             case course.NotePrepared():
-                say(case, "event prepared", phase="prepared")
-                self._book.note(replace(case, prepared_at=self._clock.now()))
+                prepared = replace(case, prepared_at=self._clock.now())
+                self._say(prepared, "event prepared")
+                self._book.note(prepared)
                 return True
             case course.Approve():
                 # Not in the last answer: it may be gone, and is not approved until that is certain.
@@ -67,10 +70,6 @@ class Mover:
                 self._close(case)
                 return True
 
-    def profile_of(self, case: Case) -> Profile:
-        """What the case is met with. A profile that the file no longer has can do nothing, and undo nothing."""
-        return self._settings.profiles.get(case.profile, LOG_ONLY)
-
     def _begin(self, case: Case, move: steps.Begin) -> bool:
         if not self._runner.has_room:
             return False
@@ -78,7 +77,7 @@ class Mover:
         begun = with_run(case, move.step.name, move.direction, run)
         if not self._book.save_first(begun):
             return False
-        say(
+        self._say(
             case,
             "step would begin" if self._settings.is_dry_run else "step begins",
             step=move.step.name,
@@ -95,7 +94,7 @@ class Mover:
         last = case.run(move.step.name, move.direction)
         run = Run(Outcome.SKIPPED, last.tries if last else 0, now, now, self._boot, move.why)
         log_at = logging.INFO if move.direction is Direction.UNDO else logging.WARNING
-        say(case, "step left out", log_at, step=move.step.name, direction=move.direction, why=move.why)
+        self._say(case, "step left out", log_at, step=move.step.name, direction=move.direction, why=move.why)
         self._book.note(with_run(case, move.step.name, move.direction, run))
         return True
 
@@ -103,14 +102,14 @@ class Mover:
         now = self._clock.now()
         note = f"done already for event {move.of_event}"
         run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event)
-        say(case, "step done already", step=move.step.name, of_event=move.of_event)
+        self._say(case, "step done already", step=move.step.name, of_event=move.of_event)
         self._book.note(with_run(case, move.step.name, Direction.DO, run))
         return True
 
     def _approve(self, case: Case, by: str) -> bool:
         now = self._clock.now()
         if self._settings.is_dry_run:
-            say(case, "event would be approved", by=by)
+            self._say(case, "event would be approved", by=by)
             self._book.note(replace(case, consent=Consent.GIVEN, consent_by=DRY_RUN, consent_at=now))
             return True
         if not self._settings.approves or self._approver.is_under_way(case.id):
@@ -120,11 +119,11 @@ class Mover:
         )
         if not self._book.save_first(asked):
             return False
-        say(case, "approval is sent", by=by, try_number=asked.consent_tries)
+        self._say(case, "approval is sent", by=by, try_number=asked.consent_tries)
         return self._approver.send(case.id)
 
     def _close(self, case: Case) -> None:
-        profile = self.profile_of(case)
+        profile = self._profile_of(case)
         closed = replace(case, closed_at=self._clock.now())
         self._audit.write(closed, profile)
         self._book.note(closed)
@@ -133,10 +132,4 @@ class Mover:
         self._runner.forget(case.id)
         if not any(True for _ in self._book.unclosed()):
             self._runner.forget_memory()
-        say(closed, "event over", ending=closed.ending, approved_by=closed.consent_by)
-
-
-def say(case: Case, what: str, level: int = logging.INFO, **fields: object) -> None:
-    """One line about a case in the log."""
-    named = {name: str(value) if value is not None else None for name, value in fields.items()}
-    log.log(level, what, extra={"event": case.id, "type": case.event.type, **named})
+        self._say(closed, "event over", ending=closed.ending, approved_by=closed.consent_by)

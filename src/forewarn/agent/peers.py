@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from forewarn.agent.clock import Clock
+from forewarn.agent.company import Promise
 from forewarn.agent.endpoints import read_root
 from forewarn.agent.http1 import ExchangeFailed, Request, exchange, response_bytes
 from forewarn.agent.settings import Peers
@@ -122,15 +123,6 @@ class Board:
         self._words = {key: word for key, word in self._words.items() if word.until > steady - span}
 
 
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """That this VM is ready for an event, for the leader to hear."""
-
-    event: str
-    vm: str
-    leader: str
-
-
 class Teller:
     """Tells leaders, on a thread of its own, for as long as it holds."""
 
@@ -211,6 +203,26 @@ class Teller:
         if response.status != 200:  # noqa: PLR2004 - that it was taken
             return f"{place} answered {response.status}: {response.body[:200].decode('utf-8', 'replace').strip()}"
         return ""
+
+
+class Others:
+    """The other agents, over the network."""
+
+    def __init__(self, peers: Peers, clock: Clock, on_word: Callable[[], None]) -> None:
+        self.board = Board(peers, clock, on_word)
+        self._teller = Teller(peers, clock)
+
+    def ready_for(self, event: str) -> set[str]:
+        """The VMs whose word for the event still counts."""
+        return self.board.ready_for(event)
+
+    def tell(self, promises: frozenset[Promise]) -> None:
+        """From now on these hold, and no others."""
+        self._teller.tell(promises)
+
+    def close(self) -> None:
+        """Take back what was told."""
+        self._teller.close()
 
 
 def _member(members: Mapping[str, str], name: str) -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import re
-import shutil
 import threading
 import zlib
 from collections.abc import Callable
@@ -122,12 +121,12 @@ class Runner:
     def forget(self, event: str) -> None:
         """Take the directories of an event's attempts away."""
         if not self._is_dry_run:
-            shutil.rmtree(self._state_dir / "runs" / _fit(event), ignore_errors=True)
+            _remove(self._state_dir / "runs" / _fit(event))
 
     def forget_memory(self) -> None:
         """Take away what steps remembered for their undoing: nothing is left to undo."""
         if not self._is_dry_run:
-            shutil.rmtree(self._state_dir / "memory", ignore_errors=True)
+            _remove(self._state_dir / "memory")
 
     def _start(
         self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int, *, takes_over: bool
@@ -177,6 +176,12 @@ class Runner:
             log.exception("a handler broke", extra={"event": attempt.event, "step": attempt.step})
             result = Result(is_done=False, note=f"the handler broke: {problem!r}")
         self._tell(Ended(attempt, result and Result(result.is_done, _one_line(result.note))))
+
+
+def _remove(place: Path) -> None:
+    import shutil  # noqa: PLC0415 - it brings every kind of archive, and nothing is removed before an event is over
+
+    shutil.rmtree(place, ignore_errors=True)
 
 
 def _one_line(note: str) -> str:

@@ -108,6 +108,7 @@ def _new(event: Event, at: datetime, viewpoint: Viewpoint) -> Case:
         why=why,
         first_seen_at=at,
         last_seen_at=at,
+        not_before=event.not_before,
         boot=viewpoint.boot,
         started_at=at if event.has_started else None,
     )
@@ -127,7 +128,7 @@ def _again(case: Case, event: Event, at: datetime, viewpoint: Viewpoint) -> Case
 def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
     """The case with its event as it is now; the profile is chosen again as long as no preparation has begun."""
     vm = viewpoint.which(event.resources)
-    changed = replace(case, event=event, vm=vm)
+    changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
     if viewpoint.has_begun(case):
         return changed
     profile, why = viewpoint.choose(event, vm)

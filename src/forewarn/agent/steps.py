@@ -160,10 +160,7 @@ def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
         needed, run = scene.profile.step(name), scene.case.run(name)
         if run is not None and run.outcome is Outcome.DONE:
             continue
-        # What belongs to a part that is over will never run.
-        will_never_run = run is None and (needed is None or (needed.on is not step.on and not scene.case.is_open))
-        is_over = run is not None and not is_underway(run) and not (needed and _has_tries_left(needed, run))
-        if will_never_run or is_over:
+        if run is not None and not is_underway(run) and not (needed and _has_tries_left(needed, run)):
             _skip(progress, step, Direction.DO, f"it needs {name}, which was not done")
         else:
             progress.wait(f"step {step.name}, which needs {name}")
