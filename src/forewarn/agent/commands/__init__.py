@@ -9,13 +9,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
 
 from forewarn.agent.commands.output import Failure, complain
 from forewarn.agent.config_problems import ConfigProblems
-
-if TYPE_CHECKING:
-    import argparse
 
 PROGRAM = "forewarn agent"
 
@@ -44,7 +41,7 @@ def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
     return code
 
 
-def _parse(arguments: Sequence[str], program: str) -> argparse.Namespace:
+def _parse(arguments: Sequence[str], program: str) -> SimpleNamespace:
     from forewarn.agent.commands.parser import build_parser  # noqa: PLC0415 - `run` lets go of it again
 
-    return build_parser(program).parse_args(list(arguments))
+    return SimpleNamespace(**vars(build_parser(program).parse_args(list(arguments))))

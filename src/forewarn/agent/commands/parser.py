@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from forewarn import __version__
 from forewarn.agent.config_keys import SETTINGS, Key
@@ -53,7 +54,7 @@ def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
     return dict(next(actions).choices)
 
 
-def overrides_in(given: argparse.Namespace) -> dict[str, str]:
+def overrides_in(given: SimpleNamespace) -> dict[str, str]:
     """What the flags say, by the names of the settings."""
     names = [key.name for key in SETTINGS]
     return {name: value for name, value in vars(given).items() if name in names and value is not None}

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import gc
 import sys
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import argparse
-
     from forewarn.agent.settings import Settings
 
 # What reads a command line and a file. An agent reads them once, and then runs for months in little memory.
@@ -24,7 +23,7 @@ _NEEDED_ONCE = (
 )
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: SimpleNamespace) -> int:
     """Watch, prepare, approve, recover; until told to stop."""
     settings = _settings_of(given)
     _let_go_of_what_was_needed_once()
@@ -33,7 +32,7 @@ def run(given: argparse.Namespace) -> int:
     return run_agent(settings)
 
 
-def _settings_of(given: argparse.Namespace) -> Settings:
+def _settings_of(given: SimpleNamespace) -> Settings:
     from forewarn.agent.commands.reading import settings_of  # noqa: PLC0415 - as above
 
     return settings_of(given)
@@ -41,7 +40,7 @@ def _settings_of(given: argparse.Namespace) -> Settings:
 
 def _let_go_of_what_was_needed_once() -> None:
     """Forget these modules; whoever needs one after all loads it again."""
-    for name in [name for name in sys.modules if name.startswith(_NEEDED_ONCE)]:
+    for name in sorted((name for name in sys.modules if name.startswith(_NEEDED_ONCE)), reverse=True):
         del sys.modules[name]
         parent, _, child = name.rpartition(".")
         if parent in sys.modules:

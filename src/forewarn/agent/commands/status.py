@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
+from types import SimpleNamespace
 from typing import Any
 
 from forewarn.agent.commands.calling import Agent
@@ -10,7 +10,7 @@ from forewarn.agent.commands.output import fields, say, show_json, span
 from forewarn.agent.commands.reading import settings_of
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: SimpleNamespace) -> int:
     """Ask the agent, and show it."""
     answer = Agent(settings_of(given, is_warning=False)).ask("/events?all=1" if given.is_all else "/events")
     if given.is_json:
