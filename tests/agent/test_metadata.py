@@ -57,6 +57,17 @@ def test_every_request_has_the_metadata_header_and_says_who_asks(azure: Azure, m
     assert all(asked.headers["user-agent"].startswith("forewarn-agent/") for asked in azure.asked)
 
 
+def test_the_document_and_the_name_are_asked_for_where_each_is(azure: Azure, metadata_of: MetadataOf):
+    metadata = metadata_of(f"{azure.url}/metadata/scheduledevents")
+
+    metadata.get()
+    metadata.compute_name()
+
+    paths = [asked.path for asked in azure.asked]
+    assert paths == ["/metadata/scheduledevents", "/metadata/instance/compute/name"]
+    assert Settings().endpoints == ("http://169.254.169.254",)
+
+
 @pytest.mark.parametrize(
     ("fault", "kind", "status", "words"),
     [

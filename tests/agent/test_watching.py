@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -204,7 +205,38 @@ def test_a_slow_first_answer_is_waited_for(azure: Azure):
     assert seen.troubles == []
 
 
+def test_a_storm_of_faults_ends_neither_the_watching_nor_the_event(azure: Azure):
+    azure.show(event("A"))
+    faults = [SERVER_ERROR, GONE, Fault(429), TRUNCATED, HALF_A_DOCUMENT, PORTAL, NULL_EVENTS, EMPTY_BODY, CLOSED]
+    faults += [Fault(400), Fault(404), Fault(302, headers={"Location": "/"}), Fault(200, b'{"error":"not now"}')]
+    dice = random.Random(7)
+    azure.fail_always(lambda _: dice.choice(faults) if len(azure.asked) < 300 and dice.random() < 0.7 else None)
+
+    with looking(azure.url) as seen:
+        wait_until(lambda: len(azure.polls()) >= 300, "the storm to pass")
+        seen.wait_for_sightings(3)
+
+    assert seen.troubles
+    assert all([each.id for each in sighting.document.events] == ["A"] for sighting in seen.sightings)
+
+
 # Pace.
+
+
+def test_an_endpoint_is_polled_every_second_unless_told_otherwise():
+    assert Settings().poll_seconds == 1
+
+
+def test_after_a_fault_the_next_try_comes_sooner_than_the_next_poll(azure: Azure):
+    azure.fail(*[SERVER_ERROR] * 4)
+    before = STEADY()
+
+    with looking(azure.url, poll_seconds=4) as seen:
+        seen.wait_for_sightings(1)
+        took = STEADY() - before
+
+    assert len(seen.troubles) == 4
+    assert took < 4 * 2
 
 
 def test_polls_come_at_the_pace_that_was_asked_for_with_some_jitter(azure: Azure):

@@ -20,7 +20,9 @@ from forewarn.agent.settings import Settings
 from forewarn.agent.waking import Waker
 
 _LONGEST_PAUSE_SECONDS = 3.0  # between two tries, whatever goes wrong: a notice may be that short
-_PATIENT_FAILURES = 10  # in a row, before the pauses grow
+_QUICK_TRIES = 5  # after a failure, four times as fast: a fault that passes must not hide an event
+_STEADY_TRIES = 15  # then at the usual pace, and then at half of it
+_SLOW_KINDS = {"throttled", "gone"}  # the endpoint asks for time
 _GAP_SECONDS = 0.2  # between two questions that the endpoint may hold: five a second is what Azure allows
 _FULL_AFTER_SECONDS = 60.0  # now and then the whole document, should a tag ever lie
 _HOLDS_ANEW_AFTER_SECONDS = 600.0  # then see again whether the endpoint has learned to hold
@@ -77,7 +79,7 @@ class Watcher:
         self._on_sighting = on_sighting
         self._on_trouble = on_trouble
         self._jitter = jitter
-        self._waker = Waker(self._look_up)
+        self._waker: Waker | None = None
         self._stop = threading.Event()
         self._asked = 0  # how often somebody wanted a new look
         self._answered = 0
@@ -95,26 +97,27 @@ class Watcher:
         """Watch until `stop`; after that is set, `look_again` has it end at once."""
         self._stop = stop
         self._good_at = self._clock.monotonic()
+        waker = self._waker = Waker(self._look_up)
         try:
             while not stop.is_set():
-                pause = self._turn()
-                if not stop.is_set():
-                    self._waker.pause(pause, lambda: stop.is_set() or self._asked != self._answered)
+                pause = self._turn(waker)
+                waker.pause(pause, lambda: stop.is_set() or self._asked != self._answered)
         finally:
             self._metadata.close()
-            self._waker.close()
+            waker.close()
 
     def look_again(self) -> None:
         """Ask at once, without a condition: the next sighting that `is_anew` was asked for after this call."""
         self._asked += 1
-        self._waker.wake()
+        if self._waker is not None:
+            self._waker.wake()
 
     @property
     def is_blind(self) -> bool:
         """Whether there has been no good answer for too long."""
         return self._is_blind
 
-    def _turn(self) -> float:
+    def _turn(self, waker: Waker) -> float:
         """One question, and how long to pause after it."""
         began_at = self._clock.monotonic()
         asked = self._asked
@@ -123,7 +126,7 @@ class Watcher:
         wait_seconds = 0 if is_full else self._hold_seconds(began_at)
         self._is_held = wait_seconds > 0
         try:
-            answer = self._metadata.get(wait_seconds, is_conditional=not is_full, waiter=self._waker)
+            answer = self._metadata.get(wait_seconds, is_conditional=not is_full, waiter=waker)
         except Interrupted:
             return 0
         except EndpointError as problem:
@@ -180,12 +183,12 @@ class Watcher:
         self._failures += 1
         self._is_blind = self._is_blind or self._is_overdue()
         self._tell_trouble(problem.kind, problem.message)
-        pause = min(self._settings.poll_seconds, _LONGEST_PAUSE_SECONDS) * self._jitter()
-        if self._failures > _PATIENT_FAILURES:
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        if problem.retry_after_seconds is not None:
-            pause = max(pause, min(problem.retry_after_seconds, _LONGEST_PAUSE_SECONDS))
-        return pause
+        pause = self._settings.poll_seconds * self._jitter()
+        if self._failures <= _QUICK_TRIES and problem.kind not in _SLOW_KINDS:
+            pause /= 4
+        elif self._failures > _STEADY_TRIES:
+            pause *= 2
+        return min(max(pause, problem.retry_after_seconds or 0), _LONGEST_PAUSE_SECONDS)
 
     def _look_up(self) -> None:
         """While an answer is waited for: see whether that is still right."""
@@ -196,7 +199,8 @@ class Watcher:
             self._tell_trouble("timeout", f"{self._metadata.endpoint} has not answered yet.")
 
     def _is_overdue(self) -> bool:
-        return self._clock.monotonic() - self._good_at > self._settings.blind_after_seconds
+        longest = max(self._settings.blind_after_seconds, 3 * self._settings.poll_seconds)
+        return self._clock.monotonic() - self._good_at > longest
 
     def _tell_trouble(self, kind: str, message: str) -> None:
         self._trouble_since = self._trouble_since or self._clock.now()
