@@ -6,7 +6,7 @@ CODE   := src tests tools benchmarks
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 
 # What `make test-all` and `make bench` take from Debian.
-SYSTEM_PACKAGES := curl dnsmasq-base iproute2 isc-dhcp-client nginx-light wrk
+SYSTEM_PACKAGES := curl dnsmasq-base haproxy iproute2 isc-dhcp-client nginx-light wrk
 
 # Azure's own clients, which `make test-all` runs against us: an SDK of years ago, and the newest CLI. Each has a
 # virtual environment of its own, as they want other versions of the same libraries.

@@ -1,6 +1,6 @@
 """A process that runs one attempt at a step and can be killed in the middle of it, like an agent.
 
-    python -m tests.agent.lone_agent PLACE KIND OPTIONS-AS-JSON
+python -m tests.agent.lone_agent PLACE KIND OPTIONS-AS-JSON
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ import pytest
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.proc import is_alive, process
+from forewarn.agent.handlers.processes import Program, run_minded
 from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until
 
@@ -42,6 +43,22 @@ def test_a_command_that_exits_with_0_has_succeeded_and_its_last_lines_are_the_no
     assert (result.is_done, result.note) == (True, "two | three | four")
 
 
+def test_without_a_shell_a_command_runs_and_is_ended_but_not_taken_over(tmp_path):
+    program = Program(("sh", "-c", 'echo "$COLOUR"; cat; sleep "$1"', "x", "0"), "/", {"COLOUR": "green"})
+    task = attempt(tmp_path, {})
+
+    done = run_minded(program, task, shell="/no/shell")
+    slow = replace(program, arguments=(*program.arguments[:-1], "300"))
+    late = run_minded(slow, replace(task, seconds=0.5), shell="/no/shell")
+    taken_over = COMMAND.take_over(task)
+
+    assert done.is_done
+    assert "DurationInSeconds" in done.note
+    assert "its time of 0.5 s was up, and SIGTERM ended it" in late.note
+    assert taken_over is not None
+    assert "what came of it is not known" in taken_over.note
+
+
 def test_a_command_that_exits_with_another_status_has_failed_and_says_so(tmp_path):
     result = COMMAND.run(attempt(tmp_path, sh("echo cannot drain >&2; exit 3")))
 
@@ -65,7 +82,7 @@ def test_a_program_that_does_not_exist_is_a_failure(tmp_path):
     assert "not found" in result.note
 
 
-def test_the_event_comes_as_variables_with_the_names_of_the_webdevops_manager(tmp_path):
+def test_the_event_comes_as_variables_with_the_names_that_webdevops_uses(tmp_path):
     result = COMMAND.run(attempt(tmp_path, sh(f"env -0 > {tmp_path}/all"), seconds=33))
 
     said = dict(each.split("=", 1) for each in (tmp_path / "all").read_text().split("\0") if each)
@@ -151,8 +168,8 @@ def test_a_command_that_hangs_ends_with_all_that_it_started_when_its_time_is_up(
 
 
 def test_a_command_that_ignores_sigterm_is_killed_and_so_are_its_grandchildren(tmp_path):
-    deaf = "trap '' TERM; sh -c 'echo $$ > {0}/grandchild; while :; do sleep 1; done' & echo $$ > {0}/self; wait; wait"
-    options = sh(deaf.format(tmp_path), grace_seconds=0.3)
+    child = f"sh -c 'echo $$ > {tmp_path}/grandchild; while :; do sleep 1; done'"
+    options = sh(f"trap '' TERM; {child} & echo $$ > {tmp_path}/self; wait; wait", grace_seconds=0.3)
 
     result = COMMAND.run(attempt(tmp_path, options, seconds=0.5))
 

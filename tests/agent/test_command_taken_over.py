@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.handlers import find
-from forewarn.agent.handlers.proc import process
+from forewarn.agent.handlers.proc import boot_id, process
+from forewarn.agent.handlers.processes import _MINDER
+from forewarn.agent.handlers.records import keep
 from tests.agent.lone_agent import lone_agent
 from tests.agent.tasks import attempt
 from tests.running import wait_until
@@ -35,7 +37,7 @@ def waits_for_go(place: Path, then: str = "") -> dict:
 def killed_in_the_middle(place: Path, options: dict) -> int:
     """Begin a command in an agent, kill the agent, and tell the command's process."""
     with lone_agent(place, "command", options) as agent:
-        wait_until(lambda: (place / "begun").exists(), "the command to run")
+        wait_until((place / "begun").exists, "the command to run")
         agent.kill()
         agent.wait(20)
     return int((place / "pid").read_text())
@@ -115,20 +117,31 @@ def test_a_command_that_ran_when_the_machine_went_down_has_failed(tmp_path):
     assert (result.is_done, result.note) == (False, "the machine went down while it ran")
 
 
+def test_a_record_that_the_machines_end_cut_off_is_no_proof_that_nothing_was_begun(tmp_path):
+    task = attempt(tmp_path, {"command": ["true"]})
+    (task.scratch / "run-1").mkdir()
+    (task.scratch / "run-1/begun.json").touch()
+
+    result = COMMAND.take_over(task)
+
+    assert result is not None
+    assert result.note == "the machine went down while it ran"
+
+
 def test_a_command_that_was_not_begun_may_be_begun(tmp_path):
     assert COMMAND.take_over(attempt(tmp_path, {"command": ["true"]})) is None
 
 
 def test_a_minder_that_comes_late_does_not_begin_what_the_next_agent_may_begin(tmp_path):
     # The agent died between starting the minder and the minder's first line; the next agent looks first.
-    from forewarn.agent.handlers.processes import _MINDER
-
     task = attempt(tmp_path, {"command": ["touch", str(tmp_path / "ran")]})
     place = task.scratch / "run-1"
-    place.mkdir()
+    keep(place / "begun.json", {"boot": boot_id(), "is_minded": True})
 
     looked = COMMAND.take_over(task)
-    late = subprocess.run(["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False)
+    late = subprocess.run(
+        ["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False
+    )
 
     assert looked is None
     assert late.returncode == 125

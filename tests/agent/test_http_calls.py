@@ -55,8 +55,15 @@ def test_a_body_of_another_type_is_filled_in_plainly(tmp_path):
 
 @pytest.mark.parametrize(
     ("status", "expect", "is_done"),
-    [(200, None, True), (299, None, True), (301, None, False), (404, None, False), (500, None, False)]
-    + [(404, [404, 410], True), (200, [404, 410], False)],
+    [
+        (200, None, True),
+        (299, None, True),
+        (301, None, False),
+        (404, None, False),
+        (500, None, False),
+        (404, [404, 410], True),
+        (200, [404, 410], False),
+    ],
 )
 def test_only_an_expected_status_is_success(tmp_path, status, expect, is_done):
     with receiving((status, b"words of\nthe server", {"Location": "http://127.0.0.1:1/"})) as receiver:
@@ -210,7 +217,10 @@ def test_a_call_that_was_never_begun_may_be_and_one_that_is_over_has_its_result(
         ({"url": "http://h:99999/"}, "url is no address that can be called"),
         ({"url": "http://h/a b"}, "url has a blank"),
         ({"url": "http://joe:pass@h/"}, "url has a user or a password in it"),
-        ({"url": "http://h/${event_id}"}, "url has ${event_id}, which stands for nothing. Did you mean ${event.id}?"),
+        (
+            {"url": "http://h/${event_id}"},
+            "url has ${event_id}, which stands for nothing. Did you mean ${event.id}?",
+        ),
         ({"url": "http://h", "method": "post"}, "method is 'post'. Write it in capitals"),
         ({"url": "http://h", "headers": {"a b": "x"}}, "'a b', which is no name of a header"),
         ({"url": "http://h", "headers": {"A": "${secret.x}"}}, "headers.A has ${secret.x}"),

@@ -63,6 +63,7 @@ def test_the_word_to_stop_ends_the_tries(tmp_path):
         thread.join(20)
 
     assert not results[0].is_done
+    assert WEBHOOK.take_over(task) is None, "the next agent goes on with it"
 
 
 def test_without_a_preset_the_event_is_sent_with_azures_names(tmp_path):

@@ -38,12 +38,7 @@ class Task:
     scratch: Path  # a directory of this attempt's own, which survives the agent
     stop: threading.Event = field(default_factory=threading.Event)  # set: give up at once
     seconds_to_not_before: float | None = None  # for handlers that want to know
-    memory: Path | None = None  # a directory of the step's own: the same for its undo, and for every event
-
-    @property
-    def lasting(self) -> Path:
-        """Where an undo finds what was before: the step's memory, or else beside the attempt's directory."""
-        return self.memory or self.scratch.parent
+    memory: Path | None = None  # a directory of the step's effect: the same for its undo, and for every event
 
     @property
     def key(self) -> str:

@@ -76,7 +76,7 @@ class Command:
         command = said["command" if task.direction is Direction.DO else "undo"]
         if not command:
             return Result(is_done=True, note="it has no undo")
-        return settled(task, lambda: run_minded(program_for(command, said, task), task))
+        return settled(task, lambda: run_minded(program_for(command, said, task), task), marks_begin=False)
 
     def take_over(self, task: Task) -> Result | None:
         """What came of a command of an earlier agent, waiting for it if it still runs."""

@@ -95,10 +95,8 @@ class _Cluster:
     def give_lead_away(self) -> Result:
         me = self._me()
         leader = self._leader(self._members())
-        if leader is not None and leader["name"] != me:
-            return Result(is_done=True, note=f"{leader['name']} leads, not {me}")
-        if leader is None:
-            return self._wait_for(lambda name: name != me, "nobody leads")
+        if leader is None or leader["name"] != me:
+            return self._wait_for(lambda name: name != me, f"{me} does not lead, but nobody else does either")
         self._before.keep({"led": me})
         wanted = {"leader": me, "candidate": self._said["candidate"]}
         outlook = self._switch_over({name: value for name, value in wanted.items() if value})

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from forewarn.agent.handlers import output
 from forewarn.agent.handlers.base import Result, Task
@@ -22,9 +23,9 @@ from forewarn.agent.handlers.direct import run_directly
 from forewarn.agent.handlers.event_words import azure_members
 from forewarn.agent.handlers.groups import end_group
 from forewarn.agent.handlers.proc import Process, boot_id, is_alive, read_stat
-from forewarn.agent.handlers.records import keep, recall
+from forewarn.agent.handlers.records import keep, mark, recall
 
-_SHELL = "/bin/sh"
+SHELL = "/bin/sh"
 # It works in the attempt's directory and uses only what the shell has built in, whatever PATH says. The traps keep
 # it alive, to tell the status, when the whole group gets SIGTERM; the command itself gets the defaults back.
 _MINDER = """
@@ -61,13 +62,13 @@ class Program:
     grace_seconds: float = 2
 
 
-def run_minded(program: Program, task: Task) -> Result:
+def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     """Run it to its end, or to the end of its time. `OSError` where it cannot be started."""
     deadline = Deadline(task.seconds, task.stop)
     place = _new_place(task.scratch)
     (place / "event.json").write_text(json.dumps(azure_members(task.event)), encoding="utf-8")
-    is_minded = os.name == "posix" and Path(_SHELL).exists()
-    keep(place / "begun.json", {"boot": boot_id(), "is_minded": is_minded, "grace_seconds": program.grace_seconds})
+    is_minded = os.name == "posix" and Path(shell).exists()
+    mark(place / "begun.json", {"boot": boot_id(), "is_minded": is_minded, "grace_seconds": program.grace_seconds})
     if not is_minded:
         return _run_unminded(program, place, deadline)
     minder, output_keeper = _start(program, place)
@@ -89,7 +90,7 @@ def take_over_minded(task: Task) -> Result | None:
     place = _last_place(task.scratch)
     if place is None:
         return None
-    begun = recall(place / "begun.json") or {}
+    begun = _begun(place)
     if recall(place / "given_up.json") is not None:
         minder = _claimant(place)
         if minder is not None and is_alive(minder):
@@ -99,7 +100,7 @@ def take_over_minded(task: Task) -> Result | None:
         return _judge(status, output.last_lines(place / "output"))
     if begun.get("is_minded") is False:
         return _failure("it ran when the agent ended, and what came of it is not known")
-    if begun and begun.get("boot") != boot_id():
+    if begun.get("boot") != boot_id():
         return _failure("the machine went down while it ran")
     if _claim(place):
         return None
@@ -121,9 +122,16 @@ def _wait_for(minder: Process, place: Path, task: Task, grace_seconds: float) ->
     return _failure("it died with the agent, or was ended", words) if status is None else _judge(status, words)
 
 
+def _begun(place: Path) -> dict[str, Any]:
+    """How it was begun. Half a record was cut off by the machine's end; without any, nothing was started."""
+    if not (place / "begun.json").exists():
+        return {"boot": boot_id()}
+    return recall(place / "begun.json") or {}
+
+
 def _give_up(group: int, place: Path, grace_seconds: float) -> str:
     """End it. Noted first: a program that says success when it is ended has not succeeded."""
-    keep(place / "given_up.json", {})
+    keep(place / "given_up.json", {}, is_lasting=False)
     return end_group(group, grace_seconds)
 
 
@@ -133,11 +141,11 @@ def _start(program: Program, place: Path) -> tuple[subprocess.Popen[bytes], subp
     try:
         with (place / "output").open("wb") as kept:
             output_keeper = subprocess.Popen(  # noqa: S603 - our own words
-                [_SHELL, "-c", output.KEEPER], stdin=readable, stdout=kept, cwd="/", start_new_session=True
+                [SHELL, "-c", output.KEEPER], stdin=readable, stdout=kept, cwd="/", start_new_session=True
             )
         with (place / "event.json").open("rb") as event:
             minder = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603 - the command is the operator's
-                [_SHELL, "-c", _MINDER, "minder", program.cwd, *program.arguments],
+                [SHELL, "-c", _MINDER, "minder", program.cwd, *program.arguments],
                 stdin=event,
                 stdout=writable,
                 stderr=subprocess.STDOUT,

@@ -14,17 +14,24 @@ _BEGUN = "begun.json"
 _RESULT = "result.json"
 
 
-def keep(path: Path, said: Mapping[str, Any]) -> None:
-    """Write it so that it is there whole, also when the machine goes down now, or not at all."""
+def keep(path: Path, said: Mapping[str, Any], *, is_lasting: bool = True) -> None:
+    """Write it whole or not at all. What is to last is there also when the machine goes down now."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
-    with part.open("w", encoding="utf-8") as file:
-        json.dump(said, file)
-        file.flush()
-        os.fsync(file.fileno())
+    _write(part, said, is_lasting=is_lasting)
     part.replace(path)
-    for directory in (path.parent, path.parent.parent):
-        _sync(directory)
+    if is_lasting:
+        _sync(path.parent)
+
+
+def mark(path: Path, said: Mapping[str, Any]) -> None:
+    """Write a new file that lasts, at the price of one flush: a step waits for it.
+
+    The file systems of Linux write the name of a new file together with it. Half of it, after the machine went
+    down, still tells that it was there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write(path, said, is_lasting=True)
 
 
 def recall(path: Path) -> dict[str, Any] | None:
@@ -36,13 +43,19 @@ def recall(path: Path) -> dict[str, Any] | None:
     return said if isinstance(said, dict) else None
 
 
-def settled(task: Task, act: Callable[[], Result]) -> Result:
-    """Do it between two records: that it was begun, and what came of it. What goes wrong outside is a failure."""
+def settled(task: Task, act: Callable[[], Result], *, marks_begin: bool = True) -> Result:
+    """Do it between two records: that it was begun, and what came of it. What goes wrong outside is a failure.
+
+    What came of it need not last: if the machine goes down, it is as if the agent had died before the end. What was
+    told to stop is not over: where an agent ended, the next one goes on.
+    """
     try:
         (task.scratch / _RESULT).unlink(missing_ok=True)
-        keep(task.scratch / _BEGUN, {"step": task.step, "try": task.try_number})
+        if marks_begin:
+            mark(task.scratch / _BEGUN, {"step": task.step, "try": task.try_number})
         result = act()
-        keep(task.scratch / _RESULT, {"is_done": result.is_done, "note": result.note})
+        if result.is_done or not task.stop.is_set():
+            keep(task.scratch / _RESULT, {"is_done": result.is_done, "note": result.note}, is_lasting=False)
     except (OSError, ValueError) as problem:
         return Result(is_done=False, note=f"{type(problem).__name__}: {problem}")
     return result
@@ -68,7 +81,8 @@ class Before:
 
     def __init__(self, task: Task) -> None:
         name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in task.step)
-        self._path = task.lasting / f"{name}.before.json"
+        beside = task.scratch.parent / f"{name}.before.json"
+        self._path = beside if task.memory is None else task.memory / "before.json"
         self._event = task.event.id
 
     def keep(self, said: Mapping[str, Any]) -> None:
@@ -86,6 +100,14 @@ class Before:
     def forget(self) -> None:
         """It has been undone."""
         self._path.unlink(missing_ok=True)
+
+
+def _write(path: Path, said: Mapping[str, Any], *, is_lasting: bool) -> None:
+    with path.open("w", encoding="utf-8") as file:
+        json.dump(said, file)
+        if is_lasting:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _sync(directory: Path) -> None:

@@ -105,7 +105,7 @@ def _send(said: Mapping[str, Any], name: str, task: Task) -> Result:
     keep(task.scratch / "sent.json", record | {"is_sent": False})
     for each in targets:
         _signal(each, number)
-    keep(task.scratch / "sent.json", record | {"is_sent": True})
+    keep(task.scratch / "sent.json", record | {"is_sent": True}, is_lasting=False)
     if said["wait_for_exit_seconds"]:
         return _wait_for_exit(targets, float(said["wait_for_exit_seconds"]), task)
     return Result(is_done=True, note=f"{name} sent to {_numbers(targets)}")
