@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forewarn.agent import handlers
 from forewarn.agent.config import read_settings
-from forewarn.agent.policy import Approval, Occasion, OnFailure, Together, Whose
-from forewarn.agent.settings import Settings
+from forewarn.agent.config_keys import PEERS, PROFILE, RULE, SETTINGS, STEP, Key
+from forewarn.agent.handlers.base import OPTION_TYPES
+from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Rule, Step, Together, Whose
+from forewarn.agent.settings import Peers, Settings
 from tests.agent.kinds import KINDS
 
 
@@ -197,3 +201,28 @@ def test_the_peers_are_read_with_their_secret(tmp_path: Path):
     assert peers is not None
     assert (peers.listen, peers.secret, peers.expiry_seconds) == (("10.0.0.4", 8257), "shared", 3)
     assert peers.members == {"web-1": "10.0.0.5:8257"}
+
+
+# The tables that the file, the environment, the flags and the reference page are made from.
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "others"),
+    [
+        (SETTINGS, Settings, {"rules", "profiles", "peers", "source", "warnings"}),
+        (RULE, Rule, {"line"}),
+        (PROFILE, Profile, {"name", "steps"}),
+        (STEP, Step, {"options", "has_undo"}),
+        (PEERS, Peers, set()),
+    ],
+)
+def test_every_part_of_a_value_has_its_key(keys: tuple[Key, ...], kind: type, others: set[str]):
+    assert {key.target for key in keys} | others == {each.name for each in fields(kind)}
+
+
+@pytest.mark.parametrize("kind", handlers.KINDS)
+def test_no_option_of_a_handler_is_called_like_a_key_of_a_step_and_each_is_of_a_known_type(kind: str):
+    options = handlers.find(kind).options
+
+    assert {option.name for option in options} & {key.name for key in STEP} == set()
+    assert {option.type for option in options} <= set(OPTION_TYPES)

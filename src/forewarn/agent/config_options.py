@@ -83,11 +83,16 @@ def _option(reading: Reading, path: TomlPath, option: Option, said: object, know
     if table is None:
         return WRONG
     if option.type == "table":
-        values = {name: read_secret_at(reading, (*path, name), each) for name, each in table.items()}
+        values = {name: _text_of_table(reading, (*path, name), each) for name, each in table.items()}
         return {name: value for name, value in values.items() if value is not WRONG}
     inner = [each for each in known if each.name != option.name]
     reading.unknown(path, table, [each.name for each in inner], str(path[-1]))
     return _options(reading, path, table, inner)
+
+
+def _text_of_table(reading: Reading, path: TomlPath, said: object) -> Any:  # noqa: ANN401 - a text, or WRONG
+    """A text or a secret. An empty one may stand here: an empty variable is not the same as none."""
+    return said if said == "" else read_secret_at(reading, path, said)
 
 
 def _sounds_secret(path: TomlPath) -> bool:

@@ -63,7 +63,7 @@ class Agent:
         at_the_end.callback(journal.close)
         clock = Clock()
         hostname = socket.gethostname() if settings.uses_hostname else ""
-        self._metadata = Metadata(Endpoints(settings.endpoints), settings)
+        self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._notifier = Notifier()
         self.keeper = Keeper(
             settings,

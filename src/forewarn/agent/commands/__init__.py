@@ -9,9 +9,9 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import SimpleNamespace
 
 from forewarn.agent.commands.output import Failure, complain
-from forewarn.agent.commands.parser import build_parser
 from forewarn.agent.config_problems import ConfigProblems
 
 PROGRAM = "forewarn agent"
@@ -20,7 +20,7 @@ PROGRAM = "forewarn agent"
 def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Run the command; its exit code."""
     try:
-        given = build_parser(program).parse_args(list(arguments))
+        given = _parse(arguments, program)
         # A command pays for its own imports only: an agent that runs has to stay small.
         code: int = import_module(f"{__name__}.{given.module}").run(given)
         sys.stdout.flush()
@@ -39,3 +39,9 @@ def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
     except KeyboardInterrupt:
         return 130
     return code
+
+
+def _parse(arguments: Sequence[str], program: str) -> SimpleNamespace:
+    from forewarn.agent.commands.parser import build_parser  # noqa: PLC0415 - `run` lets go of it again
+
+    return SimpleNamespace(**vars(build_parser(program).parse_args(list(arguments))))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 from forewarn.agent.commands.output import FAILED, complain, say, show_json
 from forewarn.agent.commands.parser import overrides_in
@@ -13,7 +13,7 @@ from forewarn.agent.config_problems import ConfigProblems, Problem
 from forewarn.agent.settings import Settings
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: SimpleNamespace) -> int:
     """Read it as `run` would, and say what comes of it."""
     try:
         settings = read_settings(Path(given.config) if given.config else None, overrides=overrides_in(given))

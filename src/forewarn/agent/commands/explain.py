@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -10,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from forewarn.agent.clock import Clock
@@ -23,7 +23,7 @@ from forewarn.agent.rules import choose, explain
 from forewarn.agent.settings import Settings
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: SimpleNamespace) -> int:
     """Explain the events that were given, made up, or are open now."""
     settings = settings_of(given)
     clock = Clock()
@@ -42,7 +42,7 @@ def run(given: argparse.Namespace) -> int:
     return 0
 
 
-def _events(given: argparse.Namespace, settings: Settings, names: Names, clock: Clock) -> Sequence[Event]:
+def _events(given: SimpleNamespace, settings: Settings, names: Names, clock: Clock) -> Sequence[Event]:
     if given.file and given.type:
         raise Failure("An event comes from FILE or from --type, not from both.", code=USAGE)
     if given.file:
@@ -86,12 +86,14 @@ def _open_now(settings: Settings, names: Names, clock: Clock) -> Sequence[Event]
             "Name another with --endpoint, or describe an event with --type.",
             UNREACHABLE,
         ) from None
+    finally:
+        metadata.close()
     if answer.server_date is not None:
         clock.learn(answer.server_date)
     return answer.document.events if answer.document else ()
 
 
-def _now(given: argparse.Namespace, clock: Clock) -> datetime:
+def _now(given: SimpleNamespace, clock: Clock) -> datetime:
     """When the events are seen, in whole seconds."""
     instant = read_instant(given.at) if given.at else clock.now()
     if instant is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from types import SimpleNamespace
 
 from forewarn import __version__
 from forewarn.agent.config_keys import SETTINGS, Key
@@ -38,7 +39,7 @@ def build_parser(program: str, width: int | None = None) -> argparse.ArgumentPar
     parser.add_argument(
         "--version", action="version", version=f"forewarn agent {__version__}", help="Show the version and exit."
     )
-    below = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, title="commands")
+    below = parser.add_subparsers(prog=program, dest="command", metavar="COMMAND", required=True, title="commands")
     for name, module, text, usage in COMMANDS:
         command = below.add_parser(name, help=text, add_help=False, allow_abbrev=False)
         _dress(command, f"{program} {usage}", text, width)
@@ -53,7 +54,7 @@ def subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentPa
     return dict(next(actions).choices)
 
 
-def overrides_in(given: argparse.Namespace) -> dict[str, str]:
+def overrides_in(given: SimpleNamespace) -> dict[str, str]:
     """What the flags say, by the names of the settings."""
     names = [key.name for key in SETTINGS]
     return {name: value for name, value in vars(given).items() if name in names and value is not None}
@@ -136,13 +137,19 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 
 
 def _status(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--all", action="store_true", dest="is_all", help="Also events that are over.")
+    _add_agent(parser)
+
+
+def _add_agent(parser: argparse.ArgumentParser) -> None:
+    """Where the running agent is."""
     _add_settings(parser, ("listen", "state_dir"))
     _add_json(parser)
 
 
 def _tell(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("event", metavar="EVENT", help="Its id, or the beginning of it, in any case.")
-    _status(parser)
+    _add_agent(parser)
 
 
 def _approve(parser: argparse.ArgumentParser) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import socket
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 from forewarn.agent.commands.output import USAGE, Failure, complain
 from forewarn.agent.commands.parser import overrides_in
@@ -22,7 +22,7 @@ _NOTICES = {"preempt": 30, "terminate": 300}
 _USUAL_NOTICE = 900
 
 
-def settings_of(given: argparse.Namespace, *, is_warning: bool = True) -> Settings:
+def settings_of(given: SimpleNamespace, *, is_warning: bool = True) -> Settings:
     """The settings, as the flags, the environment and the file say; what is doubtful goes to stderr."""
     settings = read_settings(Path(given.config) if given.config else None, overrides=overrides_in(given))
     if is_warning:
@@ -38,7 +38,7 @@ def names_of(settings: Settings, vm: str | None = None) -> Names:
     return Names(settings.names, socket.gethostname() if settings.uses_hostname else "")
 
 
-def invent(given: argparse.Namespace, names: Names, now: datetime, kind: str = "Reboot") -> Event:
+def invent(given: SimpleNamespace, names: Names, now: datetime, kind: str = "Reboot") -> Event:
     """The event that the options describe."""
     kind = _known_type(given.type or kind)
     notice = _number("--notice", given.notice, _NOTICES.get(kind.lower(), _USUAL_NOTICE))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import os
+from types import SimpleNamespace
 from urllib.parse import quote
 
 from forewarn.agent.commands.calling import Agent
@@ -12,7 +12,7 @@ from forewarn.agent.commands.output import say, show_json
 from forewarn.agent.commands.reading import settings_of
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: SimpleNamespace) -> int:
     """Tell the agent; it finds the event by the beginning of its id."""
     agent = Agent(settings_of(given, is_warning=False))
     body: dict[str, object] = {"by": _operator()}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 from dataclasses import asdict
 from pathlib import Path
+from types import SimpleNamespace
 
 from forewarn.agent.case import Direction, Outcome
 from forewarn.agent.clock import Clock
@@ -18,7 +18,7 @@ from forewarn.agent.settings import Settings
 from forewarn.agent.trial import Trial, Tried
 
 
-def run(given: argparse.Namespace) -> int:
+def run(given: SimpleNamespace) -> int:
     """Run the steps, then the undo; whether all of it succeeded."""
     settings = settings_of(given)
     profile = _profile(settings, given.profile)
