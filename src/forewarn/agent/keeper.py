@@ -144,6 +144,7 @@ class Keeper:
 
     def run(self, stop: threading.Event) -> None:
         """Keep the cases until told to stop; whoever sets `stop` also sends a `Nudge`."""
+        self._runner.forget_all_but([case.id for case in self._book.unclosed()])
         self._attempts.offer_to_handlers()
         self._go_round()
         while not stop.is_set():
