@@ -62,17 +62,27 @@ def free_port() -> int:
 @contextmanager
 def haproxy(place: Path, servers: Mapping[str, str], port: int = 0, admin_port: int = 0) -> Iterator[Haproxy]:
     """One with the servers, each HOST:PORT, in its backend `web`."""
+    started = next(filter(None, (_start(place, servers, port, admin_port) for _ in range(5))), None)
+    assert started is not None, "HAProxy does not start; see what it says above"
+    try:
+        yield started
+    finally:
+        started.process.kill()
+        started.process.wait()
+
+
+def _start(place: Path, servers: Mapping[str, str], port: int, admin_port: int) -> Haproxy | None:
+    """It, listening; None where somebody was faster with one of its ports."""
     port, admin_port = port or free_port(), admin_port or free_port()
     lines = "\n".join(f"    server {name} {address}" for name, address in servers.items())
     config = place / "haproxy.cfg"
     config.write_text(_CONFIG.format(socket=place / "admin.sock", admin_port=admin_port, port=port, servers=lines))
     program = shutil.which("haproxy") or "/usr/sbin/haproxy"
-    with subprocess.Popen([program, "-f", str(config)]) as process:
-        try:
-            wait_until(lambda: _answers(port), "HAProxy to listen")
-            yield Haproxy(str(place / "admin.sock"), admin_port, port, process)
-        finally:
-            process.kill()
+    process = subprocess.Popen([program, "-f", str(config)])
+    wait_until(lambda: process.poll() is not None or _answers(port), "HAProxy to listen")
+    if process.poll() is None:
+        return Haproxy(str(place / "admin.sock"), admin_port, port, process)
+    return None
 
 
 def _answers(port: int) -> bool:

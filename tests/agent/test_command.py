@@ -49,12 +49,12 @@ def test_without_a_shell_a_command_runs_and_is_ended_but_not_taken_over(tmp_path
 
     done = run_minded(program, task, shell="/no/shell")
     slow = replace(program, arguments=(*program.arguments[:-1], "300"))
-    late = run_minded(slow, replace(task, seconds=0.5), shell="/no/shell")
+    late = run_minded(slow, replace(task, seconds=3), shell="/no/shell")
     taken_over = COMMAND.take_over(task)
 
     assert done.is_done
     assert "DurationInSeconds" in done.note
-    assert "its time of 0.5 s was up, and SIGTERM ended it" in late.note
+    assert "its time of 3 s was up, and SIGTERM ended it" in late.note
     assert taken_over is not None
     assert "what came of it is not known" in taken_over.note
 
@@ -161,9 +161,9 @@ def test_the_undo_runs_its_own_command(tmp_path):
 def test_a_command_that_hangs_ends_with_all_that_it_started_when_its_time_is_up(tmp_path):
     options = sh(f"sleep 300 & echo $! > {tmp_path}/child; echo waiting; wait")
 
-    result = COMMAND.run(attempt(tmp_path, options, seconds=0.5))
+    result = COMMAND.run(attempt(tmp_path, options, seconds=3))
 
-    assert (result.is_done, result.note) == (False, "its time of 0.5 s was up, and SIGTERM ended it: waiting")
+    assert (result.is_done, result.note) == (False, "its time of 3 s was up, and SIGTERM ended it: waiting")
     assert is_gone(pid_in(tmp_path / "child"))
 
 
@@ -171,7 +171,7 @@ def test_a_command_that_ignores_sigterm_is_killed_and_so_are_its_grandchildren(t
     child = f"sh -c 'echo $$ > {tmp_path}/grandchild; while :; do sleep 1; done'"
     options = sh(f"trap '' TERM; {child} & echo $$ > {tmp_path}/self; wait; wait", grace_seconds=0.3)
 
-    result = COMMAND.run(attempt(tmp_path, options, seconds=0.5))
+    result = COMMAND.run(attempt(tmp_path, options, seconds=3))
 
     assert not result.is_done
     assert "SIGKILL" in result.note
@@ -182,7 +182,7 @@ def test_a_command_that_ignores_sigterm_is_killed_and_so_are_its_grandchildren(t
 def test_a_command_may_tidy_up_within_its_grace(tmp_path):
     options = sh(f"trap 'echo tidy > {tmp_path}/done; exit 0' TERM; sleep 300 & wait", grace_seconds=10)
 
-    result = COMMAND.run(attempt(tmp_path, options, seconds=0.5))
+    result = COMMAND.run(attempt(tmp_path, options, seconds=3))
 
     assert not result.is_done, "what was ended has not succeeded, whatever it says"
     assert (tmp_path / "done").read_text() == "tidy\n"
@@ -219,10 +219,10 @@ def test_a_flood_of_output_costs_neither_memory_nor_disk_and_holds_nothing_up(tm
 
 
 def test_a_flood_that_never_ends_is_ended(tmp_path):
-    result = COMMAND.run(attempt(tmp_path, {"command": ["yes", "flood"]}, seconds=0.5))
+    result = COMMAND.run(attempt(tmp_path, {"command": ["yes", "flood"]}, seconds=3))
 
     assert not result.is_done
-    assert result.note.endswith("flood | flood | flood")
+    assert "flood | flood" in result.note
 
 
 def test_a_daemon_that_a_command_leaves_behind_holds_nothing_up_and_lives_on(tmp_path):
@@ -277,9 +277,9 @@ def test_a_command_runs_as_another_user_and_its_status_is_found(tmp_path):
 
 @pytest.mark.system
 def test_a_hanging_command_of_another_user_is_ended(tmp_path):
-    result = COMMAND.run(attempt(tmp_path, sh("sleep 300", user="nobody"), seconds=0.5))
+    result = COMMAND.run(attempt(tmp_path, sh("sleep 300", user="nobody"), seconds=3))
 
-    assert result.note == "its time of 0.5 s was up, and SIGTERM ended it"
+    assert result.note == "its time of 3 s was up, and SIGTERM ended it"
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_refusal_is_a_failure_at_once_with_patronis_words(tmp_path):
 
 def test_a_switchover_that_failed_is_a_failure_with_patronis_words(tmp_path):
     with imitation(refusal=(503, b"Switchover failed")) as cluster:
-        result = PATRONI.run(attempt(tmp_path, options(cluster), seconds=0.5))
+        result = PATRONI.run(attempt(tmp_path, options(cluster), seconds=3))
 
     assert not result.is_done
     assert result.note.startswith("Patroni answered the switchover with 503, Switchover failed: ")
@@ -131,10 +131,10 @@ def test_a_switchover_that_failed_is_a_failure_with_patronis_words(tmp_path):
 
 def test_a_new_leader_that_never_runs_is_a_failure_in_time(tmp_path):
     with imitation(slow_questions=1_000_000) as cluster:
-        result = PATRONI.run(attempt(tmp_path, options(cluster), seconds=0.5))
+        result = PATRONI.run(attempt(tmp_path, options(cluster), seconds=2))
 
     assert not result.is_done
-    assert "its time of 0.5 s was up" in result.note
+    assert "its time of 2 s was up" in result.note
 
 
 def test_a_member_whose_api_does_not_tell_its_name_has_to_be_named(tmp_path):
@@ -167,11 +167,12 @@ def test_the_lead_comes_back_where_that_is_asked_and_not_before_this_member_foll
         said = options(cluster, fail_back=True)
         PATRONI.run(attempt(tmp_path, said))
         cluster.states["pg-1"] = "stopped"
-        too_early = PATRONI.run(attempt(tmp_path, said, direction=Direction.UNDO, seconds=0.3))
+        too_early = PATRONI.run(attempt(tmp_path, said, direction=Direction.UNDO, seconds=2))
         cluster.states["pg-1"] = "streaming"
         back = PATRONI.run(attempt(tmp_path, said, direction=Direction.UNDO, try_number=2))
 
-    assert (too_early.is_done, too_early.note) == (False, "pg-1 does not follow yet: its time of 0.3 s was up")
+    assert not too_early.is_done
+    assert "its time of 2 s was up" in too_early.note
     assert (back.is_done, back.note) == (True, "pg-1 leads")
     assert cluster.switchovers[-1] == {"leader": "pg-2", "candidate": "pg-1"}
 

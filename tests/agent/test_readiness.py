@@ -21,7 +21,12 @@ HANDLER = find("readiness")
 
 @pytest.fixture(autouse=True)
 def _in_service() -> Iterator[None]:
+    put_all_back()
     yield
+    put_all_back()
+
+
+def put_all_back() -> None:
     for holder in READINESS.holders:
         READINESS.put_back(holder)
 
@@ -120,8 +125,7 @@ def test_another_step_that_keeps_it_out_keeps_it_out(tmp_path):
 def test_after_a_restart_the_machine_is_out_of_service_again(tmp_path):
     task = attempt(tmp_path, {"notice_seconds": 0})
     result = HANDLER.run(task)
-    for holder in READINESS.holders:
-        READINESS.put_back(holder)
+    put_all_back()
 
     taken_over = HANDLER.take_over(task)
 

@@ -17,6 +17,7 @@ class Deadline:
         self._stop = stop or threading.Event()
         self._monotonic = monotonic
         self._began_at = monotonic()
+        self._whole: Deadline | None = None  # that this one is a part of
 
     @property
     def passed(self) -> float:
@@ -35,7 +36,9 @@ class Deadline:
 
     def within(self, seconds: float) -> Deadline:
         """A part of it: at most so many seconds, from now."""
-        return Deadline(min(seconds, self.left), self._stop, self._monotonic)
+        part = Deadline(min(seconds, self.left), self._stop, self._monotonic)
+        part._whole = self
+        return part
 
     def pause(self, seconds: float) -> bool:
         """Wait so long, or until it is over; whether there is time left."""
@@ -44,4 +47,6 @@ class Deadline:
 
     def why(self) -> str:
         """Why it is over."""
+        if self._whole is not None and self._whole.is_over:
+            return self._whole.why()
         return "it was told to stop" if self._stop.is_set() else f"its time of {self._seconds:.3g} s was up"

@@ -79,11 +79,12 @@ class _Draining:
         """Nothing new goes to them; what they have comes to its end."""
         # What somebody else has taken out is not put back by us.
         self._before.keep({"ready": [name for name in self._servers if self._socket.server(name).is_ready]})
+        words = ""
         while True:
             try:
                 left = {name: self._drain_one(name) for name in self._servers}
-            except Unreachable as problem:  # it was there a moment ago: it is restarted
-                words = str(problem)
+            except Unreachable as problem:  # it was there a moment ago: it is restarted, or time is up
+                words = words if self._deadline.is_over and words else str(problem)
             else:
                 busy = {name: number for name, number in left.items() if number > self._most}
                 words = ", ".join(f"{name} has {number} sessions" for name, number in (busy or left).items())

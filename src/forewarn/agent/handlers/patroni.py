@@ -133,8 +133,8 @@ class _Cluster:
         while True:
             try:
                 leader = self._leader(self._members())
-            except CallFailed as problem:  # the member's own server is restarted meanwhile
-                leader, otherwise = None, str(problem)
+            except CallFailed:  # the member's own server may be restarted meanwhile
+                leader = None
             if leader is not None and is_right(leader["name"]) and leader.get("state") == "running":
                 return Result(is_done=True, note=f"{leader['name']} leads")
             if not deadline.pause(self._said["poll_seconds"]):

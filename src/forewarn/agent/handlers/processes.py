@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from forewarn.agent.handlers import output
 from forewarn.agent.handlers.base import Result, Task
@@ -23,7 +22,7 @@ from forewarn.agent.handlers.direct import run_directly
 from forewarn.agent.handlers.event_words import azure_members
 from forewarn.agent.handlers.groups import end_group
 from forewarn.agent.handlers.proc import Process, boot_id, is_alive, read_stat
-from forewarn.agent.handlers.records import keep, mark, recall
+from forewarn.agent.handlers.records import keep, mark, marked, recall
 
 SHELL = "/bin/sh"
 # It works in the attempt's directory and uses only what the shell has built in, whatever PATH says. The traps keep
@@ -90,7 +89,9 @@ def take_over_minded(task: Task) -> Result | None:
     place = _last_place(task.scratch)
     if place is None:
         return None
-    begun = _begun(place)
+    begun = marked(place / "begun.json")
+    if begun is None:
+        return None
     if recall(place / "given_up.json") is not None:
         minder = _claimant(place)
         if minder is not None and is_alive(minder):
@@ -120,13 +121,6 @@ def _wait_for(minder: Process, place: Path, task: Task, grace_seconds: float) ->
     words = output.last_lines(place / "output")
     status = _status(place)  # read after its end: now or never
     return _failure("it died with the agent, or was ended", words) if status is None else _judge(status, words)
-
-
-def _begun(place: Path) -> dict[str, Any]:
-    """How it was begun. Half a record was cut off by the machine's end; without any, nothing was started."""
-    if not (place / "begun.json").exists():
-        return {"boot": boot_id()}
-    return recall(place / "begun.json") or {}
 
 
 def _give_up(group: int, place: Path, grace_seconds: float) -> str:

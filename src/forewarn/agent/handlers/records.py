@@ -25,13 +25,22 @@ def keep(path: Path, said: Mapping[str, Any], *, is_lasting: bool = True) -> Non
 
 
 def mark(path: Path, said: Mapping[str, Any]) -> None:
-    """Write a new file that lasts, at the price of one flush: a step waits for it.
+    """Write that something is about to begin, at the price of one flush, as it waits for this.
 
-    The file systems of Linux write the name of a new file together with it. Half of it, after the machine went
-    down, still tells that it was there.
+    The file systems of Linux write the name of a new file together with it; the later name may get lost when the
+    machine goes down, so `marked` looks under both.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write(path, said, is_lasting=True)
+    part = path.with_name(f"{path.name}.part")
+    _write(part, said, is_lasting=True)
+    part.replace(path)
+
+
+def marked(path: Path) -> dict[str, Any] | None:
+    """What was marked; None: nothing was, so nothing has begun. What cannot be read is empty."""
+    if path.exists():
+        return recall(path) or {}
+    return recall(path.with_name(f"{path.name}.part"))
 
 
 def recall(path: Path) -> dict[str, Any] | None:
@@ -63,7 +72,7 @@ def settled(task: Task, act: Callable[[], Result], *, marks_begin: bool = True) 
 
 def was_begun(task: Task) -> bool:
     """Whether the attempt was begun: without a record of that, it was not."""
-    return (task.scratch / _BEGUN).exists()
+    return marked(task.scratch / _BEGUN) is not None
 
 
 def settled_result(task: Task) -> Result | None:
