@@ -1,4 +1,4 @@
-"""What keeps an operation from starting.
+"""What keeps an operation from starting, or from going on.
 
 Each hold can say itself in words, with names and times: `waiting_for` is made of nothing else.
 """
@@ -14,6 +14,7 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import Vm, domains_of
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.placement import waits_for_host, why_no_host_takes
 from forewarn.core.policy import nobody_is_up
 from forewarn.core.terms import Cause, Kind
 from forewarn.core.underway import Underway
@@ -168,6 +169,18 @@ class TooManyAtWork:
         return f"one of {', '.join(self.hosts)} to be done: {self.most} hosts of the rollout work at once"
 
 
+@dataclass(frozen=True, slots=True)
+class NoHostTakes:
+    """A VM whose host has failed is to come up elsewhere, and no host may take it."""
+
+    vm: str
+    why: str
+
+    def in_words(self, _now: datetime) -> str:
+        """The hold for a reader."""
+        return f"a host that may take {self.vm} ({self.why})"
+
+
 Hold = (
     NoticeRuns
     | VmBusy
@@ -232,6 +245,13 @@ def rollout_holds(world: World, operation: Operation, now: datetime) -> Iterator
             yield WindowClosed(last if opens is None or (last is not None and last < opens) else opens)
 
 
+def host_holds(world: World, operation: Operation) -> Iterator[NoHostTakes]:
+    """What keeps an operation that has started from bringing VMs back from a failed host."""
+    for vm in _known(world, operation.targets):
+        if waits_for_host(world, operation, vm.name):
+            yield NoHostTakes(vm.name, why_no_host_takes(world, vm))
+
+
 def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[NoticeRuns]:
     """The events that are not cleared.
 
@@ -250,7 +270,8 @@ def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[
 def _busy(world: World, operation: Operation, underway: Underway) -> Iterator[VmBusy]:
     for vm in operation.targets:
         for other in underway.started(world.operations_on_vm(vm), but=operation):
-            yield VmBusy(vm, other)
+            if not waits_for_host(world, other, vm):  # that may be long, and nothing is done to the VM
+                yield VmBusy(vm, other)
 
 
 def _known(world: World, names: Iterable[str]) -> Iterator[Vm]:
