@@ -168,7 +168,7 @@ def _show_history(found: dict[str, Any], client: Client, *, as_json: bool, nothi
             _seconds(each["notice_promised_seconds"]),
             _seconds(each["notice_given_seconds"]),
             _seconds(each["interruption_expected_seconds"]),
-            _seconds(each["interruption_seconds"]),
+            _took(each),
             each["reason"],
         )
         for each in found["history"]
@@ -182,6 +182,12 @@ def _show_history(found: dict[str, Any], client: Client, *, as_json: bool, nothi
 
 def _seconds(value: float | None) -> str:
     return "" if value is None else f"{value:.0f} s"
+
+
+def _took(line: dict[str, Any]) -> str:
+    """How long it took; a dash where it began and nobody knows."""
+    seconds = line["interruption_seconds"]
+    return "-" if seconds is None and line["started_at"] is not None else _seconds(seconds)
 
 
 def _show_summary(found: dict[str, Any], *, as_json: bool) -> None:

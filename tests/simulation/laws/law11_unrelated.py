@@ -28,6 +28,7 @@ class Law(Checker):
     def __init__(self, simulation) -> None:
         super().__init__(simulation)
         self._free_since: dict[tuple[str, Phase], timedelta] = {}
+        self._lost_since: dict[tuple[str, str], timedelta] = {}  # failed operation and VM that a host may take
 
     def after_tick(self) -> None:
         self._judge()
@@ -38,6 +39,7 @@ class Law(Checker):
     def _judge(self) -> None:
         for attempt in self.simulation.world.attempts.values():
             self._must_be_noticed(attempt)
+        self._must_bring_back()
         operations = self.simulation.world.operations.values()
         places = {operation.id: self._places(operation) for operation in operations}
         for operation in operations:
@@ -70,6 +72,26 @@ class Law(Checker):
         if any(vm.state is VmState.DOWN and vm.set_name in mine for vm in vms):
             return False
         return not (operation.cause.is_planned and any(self._is_short(each, operation) for each in mine))
+
+    def _must_bring_back(self) -> None:
+        """Nothing but the plane keeps a VM from leaving a failed host once another may take it."""
+        world, elapsed = self.simulation.world, self.simulation.clock.elapsed()
+        in_hand = {attempt.vm for attempt in world.attempts.values() if attempt.outcome is None}
+        failed = [each for each in world.operations.values() if each.cause is Cause.FAIL]
+        lost = {
+            (operation.id, vm)
+            for operation in failed
+            for vm in operation.targets
+            if vm not in in_hand
+            and (operation.id, vm) not in world.attempts
+            and not self._has_nowhere_to_go(operation, vm)
+        }
+        self._lost_since = {key: self._lost_since.get(key, elapsed) for key in lost}
+        for (operation, vm), since in self._lost_since.items():
+            waited = elapsed - max(since, self.simulation.undisturbed_since)
+            self.require(
+                waited < _ACT_SLACK, f"a host could take {vm} for {waited}, and it felt nothing ({operation})"
+            )
 
     def _has_nowhere_to_go(self, operation: Operation, name: str) -> bool:
         """Whether the VM is to leave a host that has failed, and every other is sick, taken or in another zone."""

@@ -5,6 +5,7 @@ What a preview refuses a start refuses too: both are made from the same plan.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time
 from forewarn.core.notice import FREEZE_SECONDS, UNKNOWN_SECONDS, Rules
+from forewarn.core.placement import in_one_zone
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.hosts import too_long, too_short
 from forewarn.core.rollout import Rollout, RolloutState, Turn, Work
@@ -25,7 +27,7 @@ from forewarn.core.rollout_plan import (
     select_hosts,
     usual_length,
 )
-from forewarn.core.terms import Kind
+from forewarn.core.terms import Condition, Kind
 from forewarn.core.window import Window
 from forewarn.core.world import World
 
@@ -80,6 +82,8 @@ def plan_rollout(world: World, wish: RolloutWish, now: datetime, rules: Rules) -
     stops = lay_out(world, hosts)
     if wish.force_by is None and (refusal := _breaks_a_minimum(stops)):
         return refusal
+    if wish.by_live_migration and (refusal := _cannot_migrate(world, stops)):
+        return refusal
     rows = forecast(stops, work, now, rules)
     return rows if isinstance(rows, Refusal) else Plan(work, stops, rows)
 
@@ -94,6 +98,25 @@ def _breaks_a_minimum(stops: Sequence[Stop]) -> Refusal | None:
                     f"{stop.host.name} holds {here} VMs of {name}, and its minimum lets {max(spare, 0)} be away "
                     "at once: the rollout would wait there for ever.",
                     f"Leave {stop.host.name} out, move VMs away, lower min_available of {name}, or set force_by.",
+                )
+    return None
+
+
+def _cannot_migrate(world: World, stops: Sequence[Stop]) -> Refusal | None:
+    """A VM that no other host could take, whatever is under way now: none that is well is in its zone."""
+    well = [host for host in world.hosts.values() if host.condition is Condition.UP]
+    names = {host.name for host in well}
+    in_zone = Counter(host.zone for host in well)
+    for stop in stops:
+        for vm in map(world.vms.__getitem__, stop.vms):
+            fitting = len(well) if vm.zone is None else in_zone[vm.zone] + in_zone[None]
+            own = stop.host.name in names and in_one_zone(vm, stop.host)
+            if fitting - own < 1:
+                where = "" if vm.zone is None else f" in zone {vm.zone}"
+                return Refusal(
+                    Code.NOT_ALLOWED,
+                    f"{vm.name} cannot be migrated off {stop.host.name}: no other host{where} is up.",
+                    f'Ask for by "pause", leave {stop.host.name} out, or add a host.',
                 )
     return None
 
