@@ -15,7 +15,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
 from forewarn.core.requests.postpone import Postponement
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_request, whole_number
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
 from forewarn.store import history
@@ -78,7 +78,7 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
         return phases
     after = 0 if page.after is None else whole_number(page.after)
     if after is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
     found = await call.in_store(
         partial(
             history.list_events,

@@ -14,7 +14,8 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from forewarn.core.refusal import Refusal
-from forewarn.operator.endpoint import CSV, Call, Page, bad_request
+from forewarn.operator.endpoint import CSV, Call, Page, bad_cursor, bad_request
+from forewarn.wire.choices import either
 from forewarn.wire.csv_rows import header_of
 from forewarn.wire.times import iso, parse_instant
 
@@ -52,7 +53,8 @@ def page_of(call: Call) -> Page:
 
 def no_cursor(text: str) -> Malformed:
     """What was sent as `after` is none that was ever given out."""
-    return Malformed(f"after is {text!r}; it is the value of `next` of the page before.")
+    refusal = bad_cursor(text)
+    return Malformed(refusal.message, refusal.hint)
 
 
 def text_of(call: Call, name: str) -> str | None:
@@ -95,8 +97,7 @@ def word_of(call: Call, name: str, known: Iterable[E]) -> E | None:
     words = {str(word).lower(): word for word in known}
     if found := words.get(text.lower()):
         return found
-    *most, last = words.values()
-    raise Malformed(f"{text!r} is no {name}.", f"It can be {', '.join(most)} or {last}.")
+    raise Malformed(f"{text!r} is no {name}.", f"It can be {either(words.values())}.")
 
 
 def wants_csv(call: Call) -> bool:

@@ -16,7 +16,7 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.rollouts import RolloutWish
 from forewarn.core.rollout import Rollout, RolloutState, TurnState
 from forewarn.core.rollout_course import waiting_for
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role
@@ -140,7 +140,7 @@ async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
         return states
     found = await call.in_store(partial(_read_page, states=states, page=page))
     if found is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
 
     def view(plane: ControlPlane) -> RolloutList:
         open_now = plane.world.rollouts
@@ -185,7 +185,7 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
         return page
     after = -1 if page.after is None else whole_number(page.after)
     if after is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
     rollout = await call.on_plane(find_rollout, call.office.plane, call.path("id"))
     if isinstance(rollout, Refusal):
         return rollout

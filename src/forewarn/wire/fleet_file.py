@@ -5,7 +5,6 @@ A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
@@ -18,6 +17,7 @@ import msgspec
 
 from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
+from forewarn.wire.choices import did_you_mean
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines, syntax_problem
 
@@ -152,8 +152,7 @@ def _unknown_keys(raw: dict[str, Any]) -> list[Problem]:
 
 
 def _suggest(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known)}."
+    return did_you_mean(word, known) or f"Known are: {', '.join(known)}."
 
 
 def _wrong_value(section: str, index: int, message: str) -> Problem:
