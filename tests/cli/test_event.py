@@ -198,8 +198,10 @@ def test_what_has_ended_can_be_neither_approved_nor_cancelled(
     code, complaint = cli.complains("event", verb, event["id"])
 
     assert code == 1
-    assert complaint.startswith("error: ")
-    assert f"is not open; it cannot be {participle}." in complaint
+    assert complaint == shown(
+        f"error: Reboot of solo ({short(event)}) is Cancelled; it cannot be {participle}.",
+        f"hint:  See how it ended: forewarn event show {short(event)}",
+    )
 
 
 # History.

@@ -175,5 +175,8 @@ def test_a_rule_that_says_no_is_told_with_a_hint(still: CommandLine, arguments: 
 def test_a_host_that_is_well_has_nothing_to_recover_from(still: CommandLine):
     assert still.complains("host", "recover", "host-0") == (
         1,
-        "error: host-0 is up; there is nothing to recover.\n",
+        shown(
+            "error: host-0 is up; there is nothing to recover.",
+            "hint:  See which hosts are sick: forewarn host list",
+        ),
     )
