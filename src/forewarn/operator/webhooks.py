@@ -46,7 +46,7 @@ class WebhookView(msgspec.Struct, kw_only=True):
     scopes: list[str]
     created_at: Instant
     created_by: str
-    delivered: Annotated[int, msgspec.Meta(description="since the service was started")]
+    delivered_since_start: Annotated[int, msgspec.Meta(description="of the service; it is not kept")]
     waiting: int
     dead: int
     problem: Annotated[str, msgspec.Meta(description="why the last try failed; empty where it did not")]
@@ -102,7 +102,7 @@ def _told(account: Account) -> dict[str, Any]:
         "scopes": list(webhook.scopes),
         "created_at": webhook.created_at,
         "created_by": webhook.created_by,
-        "delivered": account.standing.delivered,
+        "delivered_since_start": account.standing.delivered,
         "waiting": account.waiting,
         "dead": account.dead,
         "problem": account.standing.problem,
