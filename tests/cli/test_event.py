@@ -83,7 +83,10 @@ def test_a_list_longer_than_a_page_is_complete():
         (["list"], "Nothing is scheduled."),
         (["list", "--phase", "all"], "There are no events."),
         (["list", "--phase", "Failed"], "No event is Failed."),
-        (["history"], "Nothing has happened yet."),
+        (
+            ["history"],
+            "Nothing has ended since 2025-03-02 12:00:00Z. What ended before is not kept (--history-days is 365).",
+        ),
     ],
     ids=["open", "all", "failed", "history"],
 )
