@@ -33,7 +33,7 @@ def explain(problem: msgspec.ValidationError, expected: Any) -> Fault:  # noqa: 
     what, path = (placed["what"], placed["path"]) if placed else (text, "")
     kind, name = _at(expected, path), path.lstrip(".")
     if choice := _CHOICE.fullmatch(what):
-        if known := _choices(kind):
+        if known := choices_of(kind):
             return Fault(f"{name} is {choice['value']}", f"It can be {either(known)}.")
     elif unknown := _UNKNOWN.fullmatch(what):
         if known := _members(kind):
@@ -80,7 +80,8 @@ def _fields(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type
     return {each.encode_name: hints[each.name] for each in msgspec.structs.fields(kind)}
 
 
-def _choices(kind: Any) -> list[str]:  # noqa: ANN401 - a type
+def choices_of(kind: Any) -> list[str]:  # noqa: ANN401 - a type
+    """The words of which a value has to be one; none where others are taken too."""
     for each in _variants(kind):
         if get_origin(each) is Literal:
             return [str(value) for value in get_args(each)]

@@ -10,14 +10,14 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
-from forewarn.wire.choices import did_you_mean
+from forewarn.wire.bad_body import choices_of
+from forewarn.wire.choices import did_you_mean, either
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines, syntax_problem
 
@@ -165,8 +165,8 @@ def _wrong_value(section: str, index: int, message: str) -> Problem:
         return Problem(where, f"This entry has no {missing[1]}.", f"Give it a {missing[1]}.")
     what = f"{key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."
     kind = get_type_hints(_SECTIONS[section]).get(key)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return Problem(where, what, f"It can be {' or '.join(kind)}.")
+    if known := choices_of(kind) or [word for each in get_args(kind) for word in choices_of(each)]:
+        return Problem(where, what, f"It can be {either(known)}.")
     return Problem(where, what, "Mend the value.")
 
 
