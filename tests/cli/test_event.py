@@ -84,7 +84,10 @@ def test_a_list_longer_than_a_page_is_complete():
         (["list"], "Nothing is scheduled."),
         (["list", "--phase", "all"], "There are no events."),
         (["list", "--phase", "Failed"], "No event is Failed."),
-        (["history"], "Nothing has happened yet."),
+        (
+            ["history"],
+            "Nothing has ended since 2025-03-02 12:00:00Z. What ended before is not kept (--history-days is 365).",
+        ),
     ],
     ids=["open", "all", "failed", "history"],
 )
@@ -199,8 +202,10 @@ def test_what_has_ended_can_be_neither_approved_nor_cancelled(
     code, complaint = cli.complains("event", verb, event["id"])
 
     assert code == 1
-    assert complaint.startswith("error: ")
-    assert f"is not open; it cannot be {participle}." in complaint
+    assert complaint == shown(
+        f"error: Reboot of solo ({short(event)}) is Cancelled; it cannot be {participle}.",
+        f"hint:  See how it ended: forewarn event show {short(event)}",
+    )
 
 
 # History.

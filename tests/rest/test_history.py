@@ -323,6 +323,18 @@ def test_what_is_older_than_the_history_is_kept_is_gone_and_its_ids_say_so():
     assert {error["hint"] for error in told} == {"What ended more than 30 days ago is not kept (--history-days)."}
 
 
+def test_a_rollout_that_is_kept_no_longer_is_not_said_never_to_have_been():
+    with running(SMALL, history_days=30) as service:
+        rollout = service.post("/v1/rollouts", {"kind": "Freeze", "hosts": ["host-0"]})["id"]
+        service.post(f"/v1/rollouts/{rollout}/abort")
+        service.advance(days=31)
+
+        error = gone(service, f"/v1/history?rollout={rollout}")
+
+    assert error["message"] == f"There is no rollout {rollout}."
+    assert "What ended more than 30 days ago is not kept (--history-days)." in error["hint"]
+
+
 def test_with_0_days_the_history_is_kept_for_ever():
     with running(SMALL, history_days=0) as service:
         service.guest("solo").document()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -18,15 +16,7 @@ from forewarn.core.terms import Action, Kind, VmState
 from forewarn.store.figures import list_figures
 from forewarn.store.lines import Cursor, Filter, find_unknown, list_history
 from forewarn.store.sql import SqlStore
-from tests.store.databases import fresh_database
 from tests.store.samples import ATTEMPT, EVENT, MARK, NOW, OPERATION, SCOPE, VM, commit
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
-    yield opened
-    opened.close()
 
 
 def operation(number: int, phase: Phase, *vms: str, **more) -> Operation:

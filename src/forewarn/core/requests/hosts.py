@@ -178,7 +178,11 @@ def recover(draft: Draft, name: str) -> Refusal | None:
     if isinstance(host, Refusal):
         return host
     if host.condition is Condition.UP:
-        return Refusal(Code.NOT_ALLOWED, f"{name} is up; there is nothing to recover.")
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"{name} is up; there is nothing to recover.",
+            "See which hosts are sick: forewarn host list",
+        )
     draft.put(replace(host, condition=Condition.UP))
     draft.note("recover", subject=name)
     for operation in list(draft.world.operations_on_host(name)):

@@ -188,11 +188,23 @@ def _find(world: World, rollout: str) -> Rollout | Refusal:
     return found
 
 
+def has_ended(rollout: Rollout, participle: str) -> Refusal:
+    """No: the rollout is over, and nothing of it comes again."""
+    why = f" ({rollout.reason})" if rollout.reason else ""
+    return Refusal(
+        Code.ILLEGAL_STEP,
+        f"The {rollout.title} is {rollout.state}{why}; it cannot be {participle}.",
+        f"Start another, or see what it did: forewarn rollout show {rollout.short_id}",
+    )
+
+
 def pause(draft: Draft, rollout: str, reason: str) -> Refusal | None:
     """Call off what is announced, let what has started finish, and begin nothing more for now."""
     found = _find(draft.world, rollout)
     if isinstance(found, Refusal):
         return found
+    if not found.state.is_open:
+        return has_ended(found, "paused")
     if found.state is not RolloutState.RUNNING:
         return Refusal(
             Code.ILLEGAL_STEP,
@@ -208,6 +220,8 @@ def resume(draft: Draft, rollout: str, *, anyway: bool) -> Refusal | None:
     found = _find(draft.world, rollout)
     if isinstance(found, Refusal):
         return found
+    if not found.state.is_open:
+        return has_ended(found, "resumed")
     if found.state is not RolloutState.PAUSED:
         return Refusal(
             Code.ILLEGAL_STEP,
@@ -236,7 +250,7 @@ def abort(draft: Draft, rollout: str, reason: str) -> Refusal | None:
     if isinstance(found, Refusal):
         return found
     if not found.state.is_open:
-        return Refusal(Code.ILLEGAL_STEP, f"The {found.title} is {found.state}; it cannot be aborted.")
+        return has_ended(found, "aborted")
     why = reason or f"aborted by {draft.actor}"
     draft.put(replace(found, state=RolloutState.ABORTED, ended_at=draft.now, reason=why))
     draft.note("abort rollout", subject=rollout, detail=why)
