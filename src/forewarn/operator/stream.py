@@ -225,7 +225,7 @@ ENDPOINTS = [
         "GET",
         "/v1/stream",
         show_stream,
-        "Server-sent events: everything that changes",
+        "Server-sent events: everything that changes, and what is waited for when that alone does",
         str,
         media_type=_MEDIA_TYPE,
     )
