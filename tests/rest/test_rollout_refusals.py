@@ -29,7 +29,7 @@ _NARROW = {"from": "22:00", "to": "22:01"}
         ({"kind": "Freeze", "tags": {}}, 400, "The rollout names no host: tags is empty."),
         ({"kind": "Freeze", "hosts": [""]}, 400, "hosts"),
         ({"kind": "Freeze", "hosts": ["nobody"]}, 404, "There is no host nobody."),
-        ({"kind": "Freeze", "zones": ["9"]}, 400, "no host: no host fits all of its conditions."),
+        ({"kind": "Freeze", "zones": ["9"]}, 404, "There is no host in zone 9."),
         ({"kind": "Freeze", "tags": {"rack": "z"}}, 400, "no host fits all of its conditions."),
         ({"kind": "Freeze", "notice_seconds": 899}, 409, "15 min"),
         ({"kind": "Freeze", "recovery_seconds": -1}, 400, "recovery_seconds"),
