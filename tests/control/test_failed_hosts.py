@@ -123,18 +123,20 @@ def test_an_owner_who_does_not_wait_takes_the_vm_out_of_the_event(cause: Cause, 
     assert (left and left.state) is state
 
 
-@pytest.mark.parametrize("cause", [Cause.START, Cause.REDEPLOY])
-def test_an_owner_cannot_bring_it_up_where_no_host_may_take_it_and_it_goes_on_being_waited_for(cause: Cause):
+@pytest.mark.parametrize(
+    ("cause", "verb"), [(Cause.START, "started"), (Cause.REDEPLOY, "redeployed"), (Cause.RESTART, "restarted")]
+)
+def test_an_owner_is_told_that_a_vm_that_waits_for_a_host_is_being_brought_up_already(cause: Cause, verb: str):
     bench = alone()
     failed = bench.fail("host-0")
     bench.advance(hours=1)
 
-    asked = bench.ask(cause, "x")
-    bench.advance(minutes=20)
+    refusal = bench.ask(cause, "x")
     bench.plane.recover("host-0", "operator")
-    bench.advance(minutes=3)
+    bench.advance(minutes=20)
 
-    assert bench.operation(asked).reason == "x: no host but host-0 may take x"
+    started = f"Redeploy of host-0 has started ({bench.event(failed).short_id})."
+    assert refusal.message == f"x cannot be {verb}: {started}"
     assert bench.phases(failed) == ["Completed"]
     assert bench.vm("x").state is VmState.RUNNING
     assert bench.effects("x") == ["restore"]
@@ -150,18 +152,6 @@ def test_a_spot_vm_that_waits_for_a_host_can_be_evicted():
 
     assert bench.vm("x").state is VmState.DEALLOCATED
     assert bench.phases(failed) == ["Completed"]
-
-
-def test_a_restart_of_a_vm_that_waits_for_a_host_is_refused_with_the_event():
-    bench = alone()
-    failed = bench.fail("host-0")
-    bench.advance(hours=1)
-
-    refusal = bench.ask(Cause.RESTART, "x")
-
-    assert refusal.message == (
-        f"x cannot be restarted: Redeploy of host-0 has started ({bench.event(failed).short_id})."
-    )
 
 
 def test_a_vm_that_is_back_does_not_wait_with_those_that_no_host_may_take():

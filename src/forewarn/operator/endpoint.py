@@ -254,6 +254,6 @@ def _decode(raw: bytearray, request: Request, expected: Any) -> Any:  # noqa: AN
         fault = explain(problem, expected)
         return bad_request(f"The body cannot be used: {fault.what}.", fault.remedy)
     except RecursionError:
-        return bad_request("The body is nested too deep.")
+        return bad_request("The body is nested too deep.", "See /openapi.json for what it may hold.")
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
-        return bad_request(f"The body is not valid JSON: {problem}.")
+        return bad_request(f"The body is not valid JSON: {problem}.", 'Send an object like {"kind": "Freeze"}.')

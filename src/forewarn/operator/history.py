@@ -39,7 +39,12 @@ from forewarn.wire.history import HistoryRow, SummaryView, history_row, summary_
 T = TypeVar("T")
 
 _OUTCOMES = [phase for phase in Phase if not phase.is_open]
-_LISTS = {"VM": "forewarn vm list", "scope": "forewarn scope list", "rollout": "forewarn rollout list"}
+_LISTS = {
+    "VM": "forewarn vm list",
+    "set": "forewarn fleet show",
+    "scope": "forewarn scope list",
+    "rollout": "forewarn rollout list",
+}
 
 
 class History(msgspec.Struct):

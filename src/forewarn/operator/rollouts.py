@@ -21,6 +21,7 @@ from forewarn.operator.fleet import PAGE
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role
 from forewarn.store import rollouts
+from forewarn.wire.rest import ONE_LINE
 from forewarn.wire.rollouts import (
     PreviewView,
     RolloutBody,
@@ -33,7 +34,9 @@ from forewarn.wire.rollouts import (
 )
 
 _OPEN = (RolloutState.RUNNING, RolloutState.PAUSED)
-_Reason = Annotated[str, msgspec.Meta(max_length=1000, description="for the audit, and for whoever waits")]
+_Reason = Annotated[
+    str, msgspec.Meta(max_length=1000, pattern=ONE_LINE, description="for the audit, and for whoever waits")
+]
 
 
 class RolloutList(msgspec.Struct):

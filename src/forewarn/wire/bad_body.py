@@ -18,6 +18,10 @@ _STEP = re.compile(r"\.(?P<member>[^.\[]+)|\[[^\]]*\]")
 _CHOICE = re.compile(r"Invalid enum value (?P<value>.*)", re.DOTALL)
 _UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.DOTALL)
 
+_BOUND = re.compile(r"Expected `(?:int|float)` (?P<sign>[<>]=?) (?P<limit>\S+)")
+_MISSES = {">=": "less than", ">": "not more than", "<=": "more than", "<": "not less than"}
+_REMEDIES = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
+
 
 class Fault(NamedTuple):
     """What is wrong, and what to do; as the end of a sentence, and as a sentence."""
@@ -40,6 +44,11 @@ def explain(problem: msgspec.ValidationError, expected: Any) -> Fault:  # noqa: 
             question = did_you_mean(unknown["name"], known)
             remedy = f"{question} It can have {either(known)}.".lstrip()
             return Fault(f"{name or 'it'} has no member {unknown['name']!r}", remedy)
+    elif bound := _BOUND.fullmatch(what):
+        sign, limit = bound["sign"], bound["limit"]
+        return Fault(f"{name} is {_MISSES[sign]} {limit}", f"Ask for {_REMEDIES[sign]} {limit}.")
+    elif what == "Invalid RFC3339 encoded datetime":
+        return Fault(f"{name} is no instant", "Write it like 2026-03-02T22:00:00Z.")
     elif " matching regex " in what and _is_one_line(kind):
         return Fault(f"{name} has a line break or another control character", "Write it in one line.")
     return Fault(text, "See /openapi.json for what it may hold.")

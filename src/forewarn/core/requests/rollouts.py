@@ -31,6 +31,8 @@ from forewarn.core.terms import Condition, Kind
 from forewarn.core.window import Window
 from forewarn.core.world import World
 
+_FARTHEST = timedelta(days=3660)  # a force-by date beyond it is a slip of the pen
+
 
 @dataclass(frozen=True, slots=True)
 class RolloutWish:
@@ -163,6 +165,12 @@ def _bad_limits(wish: RolloutWish, now: datetime) -> Refusal | None:
             Code.BAD_REQUEST,
             f"force_by is {clock_time(wish.force_by, now)}, which has passed.",
             "Ask for a date that is still to come, or for none.",
+        )
+    if wish.force_by is not None and wish.force_by > now + _FARTHEST:
+        return Refusal(
+            Code.BAD_REQUEST,
+            f"force_by is {wish.force_by:%Y-%m-%d}, which is more than {_FARTHEST.days} days ahead.",
+            "Ask for a nearer date, or for none.",
         )
     return None
 

@@ -42,8 +42,8 @@ USER_REQUESTS: dict[Cause, UserRequest] = {
 }
 
 
-# What an owner may ask for while no host may take a VM whose own has failed.
-_INSTEAD_OF_WAITING = frozenset({Cause.START, Cause.REDEPLOY, Cause.STOP, Cause.DEALLOCATE, Cause.DELETE})
+# What an owner may ask for while no host may take a VM whose own has failed. Bringing it up is under way already.
+_INSTEAD_OF_WAITING = frozenset({Cause.STOP, Cause.DEALLOCATE, Cause.DELETE})
 
 
 def ask_for_vm(
