@@ -12,7 +12,7 @@ from tests.running import RunningService, running
 
 
 def pytest_configure():
-    """Ctrl-C means something to the programs that tests start, also where the tests run in the background of a shell."""
+    """Ctrl-C means something to the programs that tests start, also in the background of a shell."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
