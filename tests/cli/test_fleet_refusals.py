@@ -148,6 +148,13 @@ BROKEN = {
         '[[vms]]\nname = "a"\npriority = "spot"\n',
         "{file}:3: priority cannot be used: invalid enum value 'spot'. It can be Regular or Spot.",
     ),
+    "a word in a list that is not one of those": (
+        '[[vms]]\nname = "a"\nauto_approve = ["x"]\n',
+        (
+            "{file}:3: auto_approve cannot be used: invalid enum value 'x'. "
+            "It can be Reboot, Redeploy or AllInstancesDown."
+        ),
+    ),
     "an entry without a name": (
         '[[hosts]]\nname = "h"\n[[hosts]]\nzone = "1"\n',
         "{file}:3: This entry has no name. Give it a name.",

@@ -59,8 +59,42 @@ def test_the_history_is_narrowed_by_every_filter(past: CommandLine, options: lis
 
 
 def test_what_fits_nothing_is_said_to(past: CommandLine):
-    assert past.says("event", "history", "--outcome", "Failed") == "Nothing fits.\n"
-    assert past.says("audit", "--actor", "nobody") == "Nothing fits.\n"
+    not_kept = "What ended before 2025-03-02 15:00:00Z is not kept (--history-days is 365)."
+
+    assert past.says("event", "history", "--outcome", "Failed") == shown(
+        f"Nothing fits --outcome Failed. {not_kept}"
+    )
+    assert past.says("event", "history", "--asked-by", "eve") == shown(f"Nothing fits --asked-by eve. {not_kept}")
+    assert past.says("event", "history", "--set", "web", "--since", "1min") == shown(
+        "Nothing fits --since 2026-03-02T14:59:00Z --set web."
+    )
+    assert past.says("audit", "--actor", "nobody") == shown(f"Nothing fits --actor nobody. {not_kept}")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"), [(("event", "history"), "Nothing has ended"), (("audit",), "Nobody has done anything")]
+)
+def test_a_history_of_which_nothing_is_kept_any_more_does_not_say_that_there_was_none(
+    command: tuple[str, ...], words: str
+):
+    with running(SMALL, history_days=30) as service:
+        cli = command_line(service)
+        cli.says("vm", "stop", "solo")
+        cli.says("clock", "advance", "31d")
+        said = cli.says(*command)
+        in_short = cli.json(*command)["kept"]
+
+    assert said.startswith(words)
+    assert said.endswith(" since 2026-03-03 12:00:00Z. What ended before is not kept (--history-days is 30).\n")
+    assert in_short == {"since": "2026-03-03T12:00:00Z", "days": 30}
+
+
+def test_a_history_that_is_kept_for_ever_says_that_nothing_has_ended_yet():
+    with running(SMALL, history_days=0) as service:
+        cli = command_line(service)
+
+        assert cli.says("event", "history") == "Nothing has ended yet.\n"
+        assert cli.says("event", "history", "--kind", "Freeze") == "Nothing fits --kind Freeze.\n"
 
 
 def test_the_next_page_is_asked_for_by_what_the_page_before_said(past: CommandLine):

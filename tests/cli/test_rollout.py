@@ -135,7 +135,7 @@ def test_every_option_reaches_the_rollout(service: RunningService, cli: CommandL
     [
         (["--max-parallel", "0"], 1, "error: max_parallel is 0: no host would ever get its turn.\nhint:"),
         (["--host", "nobody"], 1, "error: There is no host nobody.\nhint:  forewarn host list"),
-        (["--zone", "9"], 1, "error: The rollout names no host: no host fits all of its conditions."),
+        (["--zone", "9"], 1, "error: There is no host in zone 9."),
         (["--timezone", "Mars/Base"], 1, "error: window.timezone is 'Mars/Base', which is no time zone.\nhint:"),
         (["--from", "25:00"], 1, "error: window.from is '25:00', which is no time of day.\nhint:  Write hours"),
         (["--from", "22:00", "--to", "22:00:30"], 1, "error: window.to is '22:00:30', which is no time of day."),

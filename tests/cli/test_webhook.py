@@ -103,13 +103,13 @@ def test_webhooks_are_listed_with_how_things_stand(cli: CommandLine, service: Ru
     cli("webhook", "add", receiver.url)
     service.guest("solo").document()
     cli.says("vm", "restart", "solo")
-    wait_until(lambda: only(cli)["delivered"] == 1, "the delivery to arrive")
+    wait_until(lambda: only(cli)["delivered_since_start"] == 1, "the delivery to arrive")
 
     name, width = only(cli)["id"], len(receiver.url)
     assert nothing == shown("There are no webhooks. Add one: forewarn webhook add URL")
     assert cli.says("webhook", "list") == shown(
-        f"WEBHOOK   {'URL':<{width}}  FORMAT       TOLD OF     DELIVERED  WAITING  DEAD  PROBLEM",
-        f"{name}  {receiver.url}  cloudevents  all events  1          0        0",
+        f"WEBHOOK   {'URL':<{width}}  FORMAT       TOLD OF     DELIVERED SINCE START  WAITING  DEAD  PROBLEM",
+        f"{name}  {receiver.url}  cloudevents  all events  1                      0        0",
     )
 
 

@@ -187,7 +187,9 @@ def test_degraded_hosts_go_one_after_the_other_even_when_their_notice_has_run_ou
     bench.advance(seconds=125)
 
     assert at_first == [["Started"], ["Scheduled"]]
-    assert waits == ["app to have 4 available (its minimum is 3; 2 are, and host-1 has 1 of them: app-1)"]
+    assert waits == [
+        "Redeploy of host-0 to end: work that takes app below its minimum of 3 goes one after the other"
+    ]
     assert [bench.phases(move) for move in moves] == [["Completed"], ["Started"]]
 
 

@@ -173,6 +173,7 @@ def test_what_is_approved_has_started_or_has_ended_cannot_be_postponed(bench: Be
 
     assert "was approved by web-0; what is approved cannot be postponed" in approved.message
     assert "is Started; only what is Scheduled can be postponed" in started.message
+    assert started.hint == f"Follow it: forewarn event watch {web.short_id}"
     assert "is not open; it cannot be postponed" in ended.message
     assert (started.code, ended.code) == (Code.ILLEGAL_STEP, Code.ILLEGAL_STEP)
 

@@ -9,9 +9,9 @@ import pytest
 
 from forewarn.core.event import Approval, Event
 from forewarn.core.history import Approver, Line, Spread, summarise
-from forewarn.core.operation import Attempt
+from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.phase import Phase
-from forewarn.core.terms import AutoApproval
+from forewarn.core.terms import Action, AutoApproval
 from tests.store.samples import ATTEMPT, EVENT, NOW, OPERATION
 
 
@@ -21,8 +21,9 @@ def event(*, given: float | None = 0, **more) -> Event:
     return replace(EVENT, **(ended | more))
 
 
-def attempt(vm: str, seconds: float | None) -> Attempt:
-    return replace(ATTEMPT, vm=vm, ended_at=None if seconds is None else NOW + timedelta(seconds=seconds))
+def attempt(vm: str, seconds: float | None, outcome: Outcome = Outcome.DONE, **more) -> Attempt:
+    ended_at = None if seconds is None else NOW + timedelta(seconds=seconds)
+    return replace(ATTEMPT, vm=vm, outcome=outcome, ended_at=ended_at, **more)
 
 
 def test_a_line_gives_the_interruption_of_each_machine_that_was_touched():
@@ -35,6 +36,21 @@ def test_a_clock_that_was_set_back_makes_no_interruption_shorter_than_none():
     line = Line(OPERATION, event(), (attempt("web-0", -30),))
 
     assert line.interruptions == [timedelta(0)]
+
+
+def test_where_an_action_failed_nobody_knows_how_long_machines_were_away():
+    line = Line(OPERATION, event(), (attempt("web-0", 9), attempt("web-1", 0, Outcome.FAILED)))
+
+    assert line.interruptions == []
+    assert summarise([line]).interruption is None
+
+
+def test_a_machine_whose_host_failed_was_away_from_that_moment_on_not_from_when_it_was_brought_back():
+    failed = replace(OPERATION, started_at=NOW - timedelta(hours=2))
+
+    line = Line(failed, event(), (attempt("web-0", 120, action=Action.RESTORE),))
+
+    assert line.interruptions == [timedelta(hours=2, seconds=120)]
 
 
 def test_a_line_without_an_event_has_no_notice_and_its_targets_are_its_machines():

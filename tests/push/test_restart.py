@@ -33,6 +33,21 @@ def test_what_waited_is_delivered_after_a_restart_in_order_and_once(tmp_path: Pa
     assert len({each.id for each in receiver.got}) == 4
 
 
+def test_webhooks_of_one_instant_are_listed_in_the_same_order_before_and_after_a_restart(tmp_path: Path):
+    store = f"sqlite:///{tmp_path}/store.db"
+    with running(SMALL, store=store) as service:
+        for number in range(8):
+            service.post("/v1/webhooks", {"url": f"http://{number}.example/"})
+        before = [each["id"] for each in service.get("/v1/webhooks")["webhooks"]]
+        service.advance(seconds=1)
+        last = service.post("/v1/webhooks", {"url": "http://last.example/"})["id"]
+
+    with running(SMALL, store=store) as service:
+        after = [each["id"] for each in service.get("/v1/webhooks")["webhooks"]]
+
+    assert after == [*before, last]
+
+
 def test_a_service_that_is_killed_while_it_delivers_delivers_again_under_the_same_id(tmp_path: Path):
     service = ServiceProcess(
         tmp_path,

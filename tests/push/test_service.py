@@ -96,7 +96,7 @@ def test_what_has_arrived_is_in_the_outbox_no_more(service: RunningService):
         wait_until(lambda: rows(service) == 0, "the outbox to be empty")
 
     told = one(service)
-    assert (told["delivered"], told["waiting"], told["dead"], told["problem"]) == (3, 0, 0, "")
+    assert (told["delivered_since_start"], told["waiting"], told["dead"], told["problem"]) == (3, 0, 0, "")
 
 
 def test_a_secret_is_told_once_and_one_that_was_given_never(service: RunningService):

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 import pytest
 
+from forewarn.drivers.machines import Trouble
 from forewarn.operator import history
 from tests.fleets import SMALL
 from tests.running import Reply, RunningService, running
@@ -83,6 +84,36 @@ def test_what_never_happened_took_no_time_and_says_so(past: RunningService):
 
     assert (row["notice_given_seconds"], row["interruption_seconds"]) == (None, None)
     assert row["reason"]
+
+
+def test_how_long_a_vm_is_away_that_did_not_come_back_is_not_known():
+    fleet = {"hosts": [{"name": "host-0"}, {"name": "host-1"}], "vms": [{"name": "x", "host": "host-0"}]}
+    with running(fleet) as service:
+        service.service.machines.order("x", Trouble.FAILS)
+        service.post("/v1/hosts/host-0/fail")
+        service.advance(hours=1)
+        (row,) = service.get("/v1/history")["history"]
+        (line,) = in_csv(service.operator("GET", "/v1/history?format=csv"))
+        summary = service.get("/v1/history/summary")
+
+    names = "interruption_seconds", "interruption_vm_seconds"
+    assert (row["outcome"], *(row[name] for name in names)) == ("Failed", None, None)
+    assert [line[name] for name in names] == ["", ""]
+    assert (summary["interruption_seconds"], summary["interruption_vm_seconds"]) == (None, 0)
+
+
+def test_a_vm_that_waited_for_a_host_was_away_from_the_failure_on():
+    fleet = {"hosts": [{"name": "host-0"}], "vms": [{"name": "x", "host": "host-0"}]}
+    with running(fleet) as service:
+        service.post("/v1/hosts/host-0/fail")
+        service.advance(hours=1)
+        (waiting,) = service.get("/v1/events")["events"]
+        service.post("/v1/hosts/host-0/recover")
+        service.advance(minutes=5)
+        (row,) = service.get("/v1/history")["history"]
+
+    assert waiting["waiting_for"] == ["a host that may take x (none may: host-0 has failed)"]
+    assert (row["outcome"], row["interruption_seconds"]) == ("Completed", 3720)
 
 
 @pytest.mark.parametrize(
@@ -290,6 +321,18 @@ def test_what_is_older_than_the_history_is_kept_is_gone_and_its_ids_say_so():
         f"There is no operation {row['operation']}.",
     ]
     assert {error["hint"] for error in told} == {"What ended more than 30 days ago is not kept (--history-days)."}
+
+
+def test_a_rollout_that_is_kept_no_longer_is_not_said_never_to_have_been():
+    with running(SMALL, history_days=30) as service:
+        rollout = service.post("/v1/rollouts", {"kind": "Freeze", "hosts": ["host-0"]})["id"]
+        service.post(f"/v1/rollouts/{rollout}/abort")
+        service.advance(days=31)
+
+        error = gone(service, f"/v1/history?rollout={rollout}")
+
+    assert error["message"] == f"There is no rollout {rollout}."
+    assert "What ended more than 30 days ago is not kept (--history-days)." in error["hint"]
 
 
 def test_with_0_days_the_history_is_kept_for_ever():

@@ -64,9 +64,9 @@ def test_what_had_started_before_an_abort_ends_and_is_counted(grown: RunningServ
     [
         ("pause", "pause", "is Paused; it cannot be paused."),
         (None, "resume", "is Running; only a paused one can be resumed."),
-        ("abort", "abort", "nothing can be changed."),
-        ("abort", "pause", "nothing can be changed."),
-        ("abort", "resume", "nothing can be changed."),
+        ("abort", "abort", "is Aborted (aborted by operator); it cannot be aborted."),
+        ("abort", "pause", "is Aborted (aborted by operator); it cannot be paused."),
+        ("abort", "resume", "is Aborted (aborted by operator); it cannot be resumed."),
     ],
     ids=["pause twice", "resume what runs", "abort twice", "pause what is aborted", "resume what is aborted"],
 )
@@ -82,6 +82,7 @@ def test_what_a_rollout_cannot_do_any_more_is_refused_and_changes_nothing(
 
     assert (status, error["code"]) == (409, "IllegalStep")
     assert error["message"].endswith(said), error
+    assert f"forewarn rollout show {rollout['id'][:8]}" in error["hint"]
     assert shown(grown, rollout) == before
 
 
@@ -92,4 +93,5 @@ def test_a_rollout_that_has_ended_cannot_be_stopped(grown: RunningService):
     status, error = refused(grown, "POST", f"/v1/rollouts/{rollout['id']}/abort")
 
     assert (status, error["code"]) == (409, "IllegalStep")
+    assert error["message"].endswith("is Completed; it cannot be aborted.")
     assert shown(grown, rollout)["state"] == "Completed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -298,14 +299,34 @@ def test_a_rollout_that_would_break_a_minimum_for_ever_is_refused():
     )
 
 
-def test_from_its_force_by_date_on_a_rollout_does_not_wait_for_minimums():
+def test_what_a_minimum_holds_is_announced_in_time_to_start_at_the_force_by_date():
+    bench = with_minimum(4, hosts=4)
+    force_by = NOON + minutes(60)
+    rollout = bench.roll(force_by=force_by)
+
+    assert bench.waits(rollout)[0] == (
+        "set0 to have 5 available (its minimum is 4) for host-0-0, which is announced at 12:45:00Z all the same"
+    )
+    bench.advance(minutes=44, seconds=59)
+    assert not bench.operations_of(rollout)
+    bench.advance(seconds=1)
+    (event,) = bench.plane.world.events.values()
+    assert event.not_before == force_by
+    bench.turn_on("vm0-0-0")
+    bench.approve("vm0-0-0", event)
+    assert not bench.started(rollout)  # approval does not outrank a minimum, only the date does
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+    assert bench.started(rollout)["host-0-0"] == force_by
+
+
+def test_from_the_force_by_date_on_hosts_of_a_set_that_is_short_still_go_one_after_the_other():
     bench = with_minimum(4, hosts=4)
     rollout = bench.roll(force_by=NOON + minutes(60))
 
-    assert bench.waits(rollout)[0].startswith("set0 to have 5 available")
-    bench.advance(minutes=59)
-    assert not bench.operations_of(rollout)
-    assert bench.run(rollout).state is RolloutState.COMPLETED
+    bench.run(rollout)
+
+    turns = list(bench.turns(rollout).values())
+    assert all(after.announced_at == before.ended_at for before, after in pairwise(turns))
 
 
 def test_a_host_that_was_postponed_holds_up_nobody_but_itself(bench: RolloutBench):

@@ -281,6 +281,36 @@ def test_too_little_notice_and_a_force_by_date_that_has_passed_are_refused():
     assert "felt as a Freeze" in bench.refused(Kind.REBOOT, by_live_migration=True).message
 
 
+@pytest.mark.parametrize(
+    ("zones", "well", "said"),
+    [
+        ([None], 1, "no other host is up."),
+        ([None, None], 1, "no other host is up."),
+        (["1", "2", "2"], 3, "no other host in zone 1 is up."),
+    ],
+    ids=["one host", "the other has failed", "another zone"],
+)
+def test_a_live_migration_of_a_vm_that_no_other_host_could_take_is_refused(
+    zones: list[str | None], well: int, said: str
+):
+    hosts = [{"name": f"host-{n}"} | ({"zone": zone} if zone else {}) for n, zone in enumerate(zones)]
+    bench = RolloutBench({"hosts": hosts, "vms": [vm("x")]})
+    for host in hosts[well:]:
+        bench.fail(host["name"])
+
+    refusal = bench.refused(Kind.FREEZE, by_live_migration=True)
+
+    assert refusal.message == f"x cannot be migrated off host-0: {said}"
+    assert bench.preview(Kind.FREEZE)
+
+
+def test_a_host_under_notice_may_take_vms_in_time_for_a_live_migration():
+    bench = RolloutBench(fleet(vm("x"), vm("y", "host-1"), hosts=2))
+    bench.maintain("host-1", Kind.REBOOT)
+
+    assert bench.preview(Kind.FREEZE, by_live_migration=True, hosts=("host-0",))
+
+
 def test_a_preview_changes_nothing():
     bench = RolloutBench(grid(domains=2))
     number = bench.plane.world.number

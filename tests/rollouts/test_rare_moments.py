@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
+
+import pytest
 
 from forewarn.core.phase import Phase
 from forewarn.core.requests.postpone import Postponement
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind
 from forewarn.core.window import Window
+from forewarn.drivers.machines import Trouble
 from tests.control.bench import NOON, vm
 from tests.rollouts.bench import RolloutBench, grid, minutes
 
@@ -63,15 +66,36 @@ def test_work_that_waits_for_a_minimum_goes_ahead_at_the_force_by_date():
     assert bench.started(rollout)["host-0-0"] == NOON + 2 * HOUR
 
 
-def test_a_preview_counts_with_a_minimum_that_only_the_force_by_date_outranks():
-    bench = RolloutBench(with_minimum(2, hosts=2))
-    force_by = NOON + 10 * HOUR
-    (row, *_) = bench.preview(force_by=force_by).rows
-    rollout = bench.roll(force_by=force_by)
+@pytest.mark.parametrize("max_parallel", [1, 10])
+@pytest.mark.parametrize("trouble", [None, Trouble.HANGS])
+@pytest.mark.parametrize("force_by", [NOON + minutes(5), NOON + minutes(40), NOON + 10 * HOUR])
+def test_a_preview_counts_with_a_minimum_that_only_the_force_by_date_outranks(
+    force_by: datetime, trouble: Trouble | None, max_parallel: int
+):
+    described = with_minimum(3, hosts=3)  # no VM of set0 may ever be away
+    described["hosts"] += [{"name": f"other-{n}"} for n in range(3)]
+    described["vms"] += [vm(f"alone-{n}", f"other-{n}") for n in range(3)]
+    bench = RolloutBench(described)
+    wish: dict[str, Any] = {"force_by": force_by, "max_parallel": max_parallel, "max_failures": 9}
+    if trouble is not None:
+        for name in ("vm0-0-0", "alone-1"):
+            bench.machines.order(name, trouble)
+    rows = bench.preview(**wish).rows
+    rollout = bench.roll(**wish)
+
     bench.run(rollout)
 
-    assert row.latest_start >= force_by
-    assert bench.ended(rollout)["host-0-0"] <= row.latest_end
+    started, ended, turns = bench.started(rollout), bench.ended(rollout), bench.turns(rollout)
+    first = next(row for row in rows if row.stop.host.name == "host-0-0")
+    assert first.latest_start >= force_by
+    assert trouble is not None or max_parallel == 1 or first.latest_start == max(force_by, NOON + minutes(15))
+    for row in rows:
+        name = row.stop.host.name
+        announced_at = turns[name].announced_at
+        assert announced_at is not None
+        assert row.announce_at <= announced_at, name
+        assert started[name] <= row.latest_start, name
+        assert ended[name] <= row.latest_end, name
 
 
 def test_work_is_over_before_the_window_closes():

@@ -15,6 +15,7 @@ from forewarn.core.holds import (
     VmComes,
     VmLeaves,
     holds,
+    host_holds,
 )
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
@@ -88,6 +89,7 @@ HARD_THINGS = (
     "update-domain hold",
     "waited for a VM to come",
     "waited for a VM to leave",
+    "waited for a host that may take it",
     "host held by another rollout",
     "host failed before its turn was over",
     "rollout aborted with work open",
@@ -115,13 +117,19 @@ class Counting:
         self._counts = simulation.counts
         self._on: set[str] = set()
         self._gone: set[str] = set()  # VMs that were deleted and have not been made again
+        self._nowhere: set[tuple[str, str]] = set()  # operations and VMs of failed hosts that no host may take
         self._off: dict[str, int] = {}  # scopes that went off, with their generation then
         simulation.witness.on_sighting.append(self._saw_event)
 
     def saw_commit(self, changes: Changes) -> None:
         """The plane has committed something."""
+        world = self._simulation.world
+        for operation in world.restores():
+            self._nowhere |= {(operation, hold.vm) for hold in host_holds(world, world.operations[operation])}
         for entity in changes.entities:
             match entity:
+                case Attempt(outcome=None) if entity.key in self._nowhere:
+                    self._counts["waited for a host that may take it"] += 1
                 case Scope():
                     self._saw_scope(entity)
                 case Vm(is_gone=True):

@@ -379,6 +379,7 @@ PLANTED = (
     Planted("comes back to a silent scope for ever", 10, "no time passed", _comes_back_to_a_silent_scope_for_ever),
     Planted("overlooks a lost reply", 10, "no more than", _waits_for_the_next_request_after_a_lost_reply),
     Planted("never looks at a held operation again", 11, "has not", _never_looks_at_a_held_operation_again),
+    Planted("forgets who waits for a host", 11, "felt nothing", limits.forgets_who_waits_for_a_host),
     Planted("waits for a hanging driver", 11, "has not|felt nothing|unnoticed", _waits_for_a_hanging_driver),
     Planted(
         "forgets actions when the clock is stepped",

@@ -1,4 +1,4 @@
-"""Planted bugs about owners' limits: minimums of sets, and a NotBefore that is moved. See planted.py."""
+"""Planted bugs about owners' limits, a NotBefore that is moved, and waiting for a host. See planted.py."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from forewarn.core import holds, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.requests import degraded, lateness, postpone
+from forewarn.core.world import World
 
 
 def overlooks_minimums() -> list[object]:
@@ -49,3 +50,7 @@ def says_postponed_and_forgets() -> list[object]:
         return real(plane, event, asked, actor)
 
     return [patch.object(ControlPlane, "postpone", forget)]
+
+
+def forgets_who_waits_for_a_host() -> list[object]:
+    return [patch.object(World, "restores", lambda _: iter(()))]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from forewarn.core.world import Deed
 from forewarn.store.audit import DeedFilter, list_deeds
 from forewarn.store.sql import SqlStore
-from tests.store.databases import fresh_database
 from tests.store.samples import HOST, MARK, NOW, commit
 
 HOUR = timedelta(hours=1)
@@ -24,13 +21,12 @@ DEEDS = (
 )
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
-    with opened.transaction() as transaction:
+@pytest.fixture
+def store(store: SqlStore) -> SqlStore:
+    """The store, with the deeds."""
+    with store.transaction() as transaction:
         transaction.write(commit(1, HOST, deeds=DEEDS), MARK, 0)
-    yield opened
-    opened.close()
+    return store
 
 
 @pytest.mark.parametrize(

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from forewarn.core.event import EVENTS_PER_COMMIT, Approval, Event
 from forewarn.core.fleet import Vm
 from forewarn.core.history import Approver, Figures
-from forewarn.core.operation import Attempt, Operation
+from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Kind, VmState
+from forewarn.core.terms import Action, Kind, VmState
 from forewarn.store.figures import list_figures
 from forewarn.store.lines import Cursor, Filter, find_unknown, list_history
 from forewarn.store.sql import SqlStore
-from tests.store.databases import fresh_database
 from tests.store.samples import ATTEMPT, EVENT, MARK, NOW, OPERATION, SCOPE, VM, commit
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
-    yield opened
-    opened.close()
 
 
 def operation(number: int, phase: Phase, *vms: str, **more) -> Operation:
@@ -47,8 +37,9 @@ def event(number: int, of: Operation, phase: Phase, *vms: str, **more) -> Event:
     return replace(EVENT, **(made | more))
 
 
-def attempt(of: Operation, vm: str, seconds: int) -> Attempt:
-    return replace(ATTEMPT, operation=of.id, vm=vm, ended_at=ATTEMPT.recorded_at + timedelta(seconds=seconds))
+def attempt(of: Operation, vm: str, seconds: int, outcome: Outcome = Outcome.DONE, **more) -> Attempt:
+    ended_at = ATTEMPT.recorded_at + timedelta(seconds=seconds)
+    return replace(ATTEMPT, operation=of.id, vm=vm, outcome=outcome, ended_at=ended_at, **more)
 
 
 def machine(name: str, set_name: str | None = None, **more) -> Vm:
@@ -293,3 +284,25 @@ def test_figures_tell_interruptions_notice_and_who_approved(store: SqlStore):
     assert figures == Figures(Phase.COMPLETED, Approver.GUESTS, 900.0, 0.0, 9, [9.0, 0.0])
     assert line.figures == figures
     assert after is None
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "interruptions"),
+    [((Outcome.DONE, Outcome.DONE), [7209.0, 7203.0]), ((Outcome.DONE, Outcome.FAILED), [])],
+    ids=["both are back", "one is not"],
+)
+def test_figures_count_from_the_failure_of_a_host_and_only_where_all_of_it_is_known(
+    store: SqlStore, outcomes: tuple[Outcome, Outcome], interruptions: list[float]
+):
+    of = replace(operation(1, Phase.COMPLETED, "web-0", "web-1"), started_at=NOW - timedelta(hours=2))
+    told = event(1, of, Phase.COMPLETED, "web-0", "web-1")
+    first = attempt(of, "web-0", 9, outcomes[0], action=Action.RESTORE)
+    second = attempt(of, "web-1", 3, outcomes[1], action=Action.RESTORE)
+    keep(store, (of, told, first, second))
+
+    with store.reading() as connection:
+        ((figures,), _) = list_figures(connection, Filter(), after=None, limit=9)
+        ((_, line),) = list_history(connection, limit=9)
+
+    assert figures.interruptions == interruptions
+    assert line.figures == figures

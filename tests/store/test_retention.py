@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -20,17 +18,9 @@ from forewarn.store import retention
 from forewarn.store.retention import prune
 from forewarn.store.sql import SqlStore
 from forewarn.store.tables import attempts, deeds, events, operations, rollouts, turns
-from tests.store.databases import fresh_database
 from tests.store.samples import ATTEMPT, EVENT, MARK, NOW, OPERATION, ROLLOUT, TURN, commit
 
 DAY = timedelta(days=1)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
-    yield opened
-    opened.close()
 
 
 def operation(number: int, days_ago: float | None, phase: Phase = Phase.COMPLETED) -> Operation:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -15,15 +13,7 @@ from forewarn.core.terms import Kind
 from forewarn.core.window import DAYS, Window
 from forewarn.store import rollouts
 from forewarn.store.sql import SqlStore
-from tests.store.databases import fresh_database
 from tests.store.samples import MARK, NOW, ROLLOUT, TURN, WORK, commit
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SqlStore]:
-    opened = SqlStore(fresh_database(request.param, tmp_path))
-    yield opened
-    opened.close()
 
 
 def keep(store: SqlStore, *entities: Rollout | Turn) -> None:

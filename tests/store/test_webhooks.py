@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -18,7 +16,6 @@ from forewarn.store import webhooks
 from forewarn.store.sql import SqlStore
 from forewarn.store.tables import deeds
 from forewarn.store.webhooks import Delivery, Format, Webhook
-from tests.store.databases import fresh_database
 from tests.store.samples import MARK, SCALE_SET, SCOPE, VM, commit
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
@@ -32,19 +29,13 @@ def letter(number: int, webhook: str = "a1", **more: object) -> Delivery:
     return replace(made, **more)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return fresh_database(request.param, tmp_path)
-
-
 @pytest.fixture
-def store(address: str) -> Iterator[SqlStore]:
-    opened = SqlStore(address)
-    with opened.transaction() as transaction:
+def store(store: SqlStore) -> SqlStore:
+    """The store, with two webhooks."""
+    with store.transaction() as transaction:
         for hook in (HOOK, OTHER):
             webhooks.add(transaction, hook, Deed(NOW, "root", "add webhook", subject=hook.id))
-    yield opened
-    opened.close()
+    return store
 
 
 def queue(store: SqlStore, *made: Delivery) -> None:

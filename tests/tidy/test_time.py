@@ -29,6 +29,7 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/operator/sign_in/guesses.py": "who guesses does so in real time; a test hands in its own",
     "src/forewarn/control/push/courier.py": "deliveries run on real time, as sockets do; a test hands in its own",
     "src/forewarn/agent/handlers/deadline.py": "what handlers wait for runs on real time; a test hands in its own",
+    "src/forewarn/operator/waits.py": "a share of real time goes into comparing; a test hands in its own",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
 }
 

@@ -20,8 +20,9 @@ _INTRODUCTION = f"""\
 JSON in and out, on the operators' listener. The same for programs: `GET /openapi.json`. Instants are ISO 8601 in
 UTC. A list comes in pages of at most {LARGEST_PAGE}, by name or by age; `next` is the value for `after`, and null
 on the last page. A request without a body counts as `{{}}`; a member that is not in the table of a body is
-refused. A body has at most {LARGEST_BODY // 2**20} MiB, that of a fleet {LARGEST_BULKY_BODY // 2**20}. Every
-refusal is an [ErrorBody](#errorbody) ([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
+refused, and so is a parameter that a route of `/v1` does not have. A body has at most {LARGEST_BODY // 2**20}
+MiB, that of a fleet {LARGEST_BULKY_BODY // 2**20}. Every refusal is an [ErrorBody](#errorbody)
+([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
 
 
 _ROLES = """\

@@ -71,7 +71,7 @@ def history(
         _show_csv(client, "/v1/history", limit=limit, after=after, **asked)
     else:
         found = client.get("/v1/history", limit=limit or _USUAL_LINES, after=after, **asked)
-        _show_history(found, client, as_json=as_json, nothing=_nothing("Nothing has happened yet.", asked))
+        _show_history(found, client, asked, as_json=as_json)
 
 
 @click.command("audit")
@@ -111,7 +111,7 @@ def audit(
         for each in found["audit"]
     ]
     columns = ("at", "actor", "did", "to", "event", "detail")
-    table(columns, rows, _nothing("Nobody has done anything yet.", asked))
+    table(columns, rows, _nothing("Nobody has done anything", asked, found["kept"], now))
 
 
 def _refuse_two(given: dict[str, bool]) -> None:
@@ -119,8 +119,19 @@ def _refuse_two(given: dict[str, bool]) -> None:
         raise UsageProblem(f"{' and '.join(given)} do not go together.", "Leave one of them out.")
 
 
-def _nothing(words: str, asked: dict[str, Any]) -> str:
-    return "Nothing fits." if any(value is not None for value in asked.values()) else words
+def _nothing(words: str, asked: dict[str, Any], kept: dict[str, Any] | None, now: str) -> str:
+    """Why there is nothing to show: it never was, it does not fit, or it was let go of."""
+    given = [f"--{name.replace('_', '-')} {value}" for name, value in asked.items() if value is not None]
+    words = f"Nothing fits {' '.join(given)}" if given else words
+    if kept is None:
+        return f"{words}." if given else f"{words} yet."
+    if asked["since"] is not None and parse(asked["since"]) >= parse(kept["since"]):
+        return f"{words}."
+    since = clock(kept["since"], now)
+    days = f"(--history-days is {kept['days']})"
+    if given:
+        return f"{words}. What ended before {since} is not kept {days}."
+    return f"{words} since {since}. What ended before is not kept {days}."
 
 
 def _resolve_span(client: Client, asked: dict[str, Any]) -> None:
@@ -151,7 +162,7 @@ def _show_csv(client: Client, path: str, **query: object) -> None:
         click.echo(text, nl=False)
 
 
-def _show_history(found: dict[str, Any], client: Client, *, as_json: bool, nothing: str) -> None:
+def _show_history(found: dict[str, Any], client: Client, asked: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         show_json(found)
         return
@@ -168,7 +179,7 @@ def _show_history(found: dict[str, Any], client: Client, *, as_json: bool, nothi
             _seconds(each["notice_promised_seconds"]),
             _seconds(each["notice_given_seconds"]),
             _seconds(each["interruption_expected_seconds"]),
-            _seconds(each["interruption_seconds"]),
+            _took(each),
             each["reason"],
         )
         for each in found["history"]
@@ -177,11 +188,17 @@ def _show_history(found: dict[str, Any], client: Client, *, as_json: bool, nothi
         "event", "kind", "vms", "outcome", "ended", "asked by", "approved by", "promised", "given", "expected",
         "took", "because",
     )  # fmt: skip
-    table(columns, rows, nothing)
+    table(columns, rows, _nothing("Nothing has ended", asked, found["kept"], now))
 
 
 def _seconds(value: float | None) -> str:
     return "" if value is None else f"{value:.0f} s"
+
+
+def _took(line: dict[str, Any]) -> str:
+    """How long it took; a dash where it began and nobody knows."""
+    seconds = line["interruption_seconds"]
+    return "-" if seconds is None and line["started_at"] is not None else _seconds(seconds)
 
 
 def _show_summary(found: dict[str, Any], *, as_json: bool) -> None:

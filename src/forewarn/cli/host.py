@@ -9,7 +9,7 @@ import click
 
 from forewarn.cli.client import Client, in_path
 from forewarn.cli.options import DURATION, host_argument, service_options
-from forewarn.cli.output import between, clock, counted, fields, names, short, show_json, table
+from forewarn.cli.output import between, clock, counted, fields, names, parse, short, show_json, span, table
 
 
 @click.group()
@@ -62,30 +62,35 @@ def show_host(name: str, client: Client, as_json: bool) -> None:
     )
 
 
-def _tell(answer: dict[str, Any], name: str, *, as_json: bool) -> None:
+def _tell(answer: dict[str, Any], name: str, *, as_json: bool, asked_at: str | None = None) -> None:
+    """What was announced; what was announced before `asked_at`, as it is by then."""
     if as_json:
         show_json(answer)
         return
     operation, events = answer["operation"], answer["events"]
-    click.echo(f"{operation['kind']} of {name} {operation['phase'].lower()}: {_count(events)}")
-    _list(events)
+    is_known = asked_at is not None and parse(operation["created_at"]) < parse(asked_at)
+    already = " already" if is_known else ""
+    click.echo(f"{operation['kind']} of {name} {operation['phase'].lower()}{already}: {_count(events)}")
+    _list(events, since=asked_at if is_known else None)
 
 
-def _list(events: list[Any]) -> None:
-    columns = ("event", "scope", "vms", "starts by", "notice")
+def _list(events: list[Any], since: str | None = None) -> None:
+    """The events, with the notice that was given; with what is left of it, where `since` says when."""
+    columns = ("event", "scope", "vms", "starts by", "notice" if since is None else "left")
     rows = [
-        (
-            short(event["id"]),
-            event["scope"],
-            names(event["resources"]),
-            clock(event["not_before"], event["created_at"]) if event["phase"] == "Scheduled" else "now",
-            between(event["created_at"], event["not_before"]) if event["phase"] == "Scheduled" else "none",
-        )
-        for event in events
+        (short(event["id"]), event["scope"], names(event["resources"]), *_when(event, since)) for event in events
     ]
     if rows:
         table(columns, rows, "")
         click.echo("follow it: forewarn event watch")
+
+
+def _when(event: dict[str, Any], since: str | None) -> tuple[str, str]:
+    if event["phase"] != "Scheduled":
+        return "now", "none"
+    told_at, not_before = event["created_at"], event["not_before"]
+    length = between(told_at, not_before) if since is None else span(since, not_before)
+    return clock(not_before, since or told_at), length
 
 
 def _count(events: list[Any]) -> str:
@@ -163,7 +168,9 @@ def degrade(
         "risk": risk,
         "anyway": anyway,
     }
-    _tell(client.post(f"/v1/hosts/{in_path(name)}/degrade", body), name, as_json=as_json)
+    asked_at = client.get("/v1/clock")["now"]
+    answer = client.post(f"/v1/hosts/{in_path(name)}/degrade", body)
+    _tell(answer, name, as_json=as_json, asked_at=asked_at)
 
 
 @host.command("fail")

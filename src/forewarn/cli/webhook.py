@@ -92,10 +92,10 @@ def list_all(client: Client, as_json: bool) -> None:
         return
     rows = [
         [*(each[name] for name in ("id", "url", "format")), _what(each)]
-        + [each[name] for name in ("delivered", "waiting", "dead", "problem")]
+        + [each[name] for name in ("delivered_since_start", "waiting", "dead", "problem")]
         for each in found
     ]
-    columns = ("webhook", "url", "format", "told of", "delivered", "waiting", "dead", "problem")
+    columns = ("webhook", "url", "format", "told of", "delivered since start", "waiting", "dead", "problem")
     table(columns, rows, "There are no webhooks. Add one: forewarn webhook add URL")
 
 

@@ -37,12 +37,14 @@ class Courses:
         verdict: Verdict,
         new_id: Callable[[], str],
         ask_first: AskFirst | None = None,
+        looked: set[str] | None = None,
     ) -> None:
         self._world = world
         self._rules = rules
         self._verdict = verdict
         self._new_id = new_id
         self._ask_first = ask_first
+        self._looked = set() if looked is None else looked  # those that were looked at are put in here
         self._due: set[str] = set()
         self._waiting_for_vms: set[str] = set()  # those that may go on as soon as a VM comes up
         self._looks: Wakes[str, datetime] = Wakes()
@@ -72,6 +74,7 @@ class Courses:
         self._due.update(self._looks.take(now))
         if self._ask_first is not None and self._due:  # before a commit, which must not wait for anybody
             self._ask_first(self._checks_wanted(now))
+        self._looked |= self._due
         bugs = 0
         for rollout in sorted(self._due):
             try:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -20,6 +20,7 @@ from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.courses import AskFirst, Courses
 from forewarn.control.hands import Hands
+from forewarn.control.onlookers import tell_all
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Requests, Write
@@ -81,6 +82,8 @@ class ControlPlane(Requests):
         self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
+        self.watchers: list[Callable[[Collection[str]], None]] = []  # told after each tick of what was looked at
+        self._looked: set[str] = set()  # the operations and rollouts that may wait for something else now
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._outbox = outbox
         self._new_id = new_id
@@ -89,7 +92,7 @@ class ControlPlane(Requests):
         self._looks: Wakes[str, datetime] = Wakes()
         self.verdict = verdict  # on the health of sets
         self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
-        self._courses = Courses(self.world, self.rules, verdict, new_id, ask_first)
+        self._courses = Courses(self.world, self.rules, verdict, new_id, ask_first, self._looked)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -208,17 +211,17 @@ class ControlPlane(Requests):
         for entity in entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self.ended[entity.phase] += 1
-        changes = Changes(self.world.number, tuple(entities))
-        for observe in self.observers:
-            try:
-                observe(changes)
-            except Exception:  # what was committed stays committed, whatever an onlooker makes of it
-                log.exception("an observer failed")
+        tell_all(self.observers, Changes(self.world.number, tuple(entities)))
 
     # Time.
 
     def tick(self) -> None:
         """Do all that is due now."""
+        self._do_what_is_due()
+        tell_all(self.watchers, self._looked)
+        self._looked.clear()
+
+    def _do_what_is_due(self) -> None:
         if not self._is_sure:
             self._synchronise()
         self._allow_for_step()
@@ -270,7 +273,8 @@ class ControlPlane(Requests):
             attempts = [each for each in self.world.attempts.values() if each.operation == operation]
             self._hands.pick_up(attempts, later)
 
-    def _plan_looks(self, operations: Iterable[str], now: datetime) -> None:
+    def _plan_looks(self, operations: set[str], now: datetime) -> None:
+        self._looked |= operations
         for operation in operations:
             found = self.world.operations.get(operation)
             self._looks.set(operation, next_look(self.world, found, now) if found else None)
@@ -392,6 +396,5 @@ class ControlPlane(Requests):
         """When the next tick has something to do."""
         if self._due or self._courses.are_due or self.polls.missed or not self._is_sure:
             return self.clock.now()
-        looks = (self._looks, self._courses)
-        instants = (*(each.next() for each in looks), self._hands.next_look(), self.polls.next_deadline())
+        instants = (self._looks.next(), self._courses.next(), self._hands.next_look(), self.polls.next_deadline())
         return min((instant for instant in instants if instant is not None), default=None)

@@ -23,6 +23,8 @@ from forewarn.core.world import World
 from forewarn.store import history
 from forewarn.store.sql import SqlStore
 
+_SEE_OPEN = "See what is open: forewarn event list"
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
@@ -144,7 +146,8 @@ class Requests(ABC):
         def write(draft: Draft) -> Refusal | None:
             found = self.world.operations.get(operation)
             if found is None:
-                return Refusal(Code.ILLEGAL_STEP, f"Operation {operation} is not open; it cannot be cancelled.")
+                what = f"Operation {operation} is not open; it cannot be cancelled."
+                return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
             return notices.call_off(draft, found, self.rules)
 
         return self.change(actor, write)
@@ -155,7 +158,8 @@ class Requests(ABC):
         def write(draft: Draft) -> Refusal | None:
             found = self.world.events.get(event)
             if found is None or not found.phase.is_open:
-                return Refusal(Code.ILLEGAL_STEP, f"Event {event} is not open; it cannot be approved.")
+                what = f"Event {event} is not open; it cannot be approved."
+                return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
             notices.approve_events(draft, [found], actor)
             return None
 
@@ -167,7 +171,8 @@ class Requests(ABC):
         def write(draft: Draft) -> Refusal | None:
             found = self.world.events.get(event)
             if found is None:
-                return Refusal(Code.ILLEGAL_STEP, f"Event {event} is not open; it cannot be postponed.")
+                what = f"Event {event} is not open; it cannot be postponed."
+                return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
             return postpone.postpone(draft, found, asked, self.rules)
 
         return self.change(actor, write)

@@ -32,7 +32,7 @@ class Retention:
 
     def prune(self) -> None:
         """Let go of one batch."""
-        before = self._oldest_kept()
+        before = self.kept_since
         if before is None:
             self.put_off()
             return
@@ -41,7 +41,8 @@ class Retention:
         if not is_more:
             self.put_off()
 
-    def _oldest_kept(self) -> datetime | None:
+    @property
+    def kept_since(self) -> datetime | None:
         """What ended before this is let go; None: nothing can be so old."""
         now = self._clock.now()
         if self.keep is None or now - datetime.min.replace(tzinfo=UTC) < self.keep:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forewarn.core import steps
-from forewarn.core.decide import Begin, Conclude, Finish, Intent, Report, Start
+from forewarn.core.decide import Begin, Conclude, Finish, Intent, LetGo, Report, Start
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt, Operation, Outcome
-from forewarn.core.placement import Vacancies, takes_vms
+from forewarn.core.placement import Vacancies, may_stay, takes_vms
 from forewarn.core.settle import join
 from forewarn.core.terms import Action, Cause
 
@@ -41,14 +41,7 @@ class Places:
         elsewhere = vacancies.choose(vm, elsewhere=True)
         if elsewhere is not None or action is Action.MIGRATE:
             return elsewhere
-        return vm.host if self._may_stay(operation, vm.host) else None
-
-    def _may_stay(self, operation: Operation, host: str) -> bool:
-        """Whether the machine may come up where it is: not on a host that has failed, or that it is to leave."""
-        here = self._draft.host(host)
-        if here is None or not here.is_declared:
-            return True  # a host that was made for one VM alone is made anew with it
-        return operation.cause is not Cause.DEGRADE and not self._draft.has_failed(host)
+        return vm.host if may_stay(world, operation, vm) else None
 
 
 def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
@@ -68,6 +61,8 @@ def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Att
                 ]
             case Conclude(report):
                 steps.conclude(draft, draft.attempt(report.operation, report.vm), report)
+            case LetGo(operation, vms):
+                steps.let_go(draft, draft.operation(operation), vms)
             case Finish(operation):
                 _finish(draft, draft.operation(operation), rules)
     return to_begin

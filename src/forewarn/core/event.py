@@ -76,6 +76,11 @@ class Event:
         """The beginning of the id, for people."""
         return self.id[:8].lower()
 
+    @property
+    def title(self) -> str:
+        """The event for a reader: `Reboot of web-3 (4f1c9a02)`."""
+        return f"{self.kind} of {', '.join(self.resources) or 'nothing'} ({self.short_id})"
+
     def is_cleared(self, now: datetime) -> bool:
         """Whether it may start: it is approved, or its notice has run out."""
         return bool(self.approvals) or now >= self.lapses_at

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from statistics import median
 from typing import NamedTuple
 
 from forewarn.core.event import Event
-from forewarn.core.operation import Attempt, Operation
+from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
-from forewarn.core.terms import AutoApproval
+from forewarn.core.terms import Action, AutoApproval
 
 
 class Approver(StrEnum):
@@ -67,9 +67,19 @@ class Line:
 
     @property
     def interruptions(self) -> list[timedelta]:
-        """How long each of its machines was being worked on, one for each that was touched."""
-        ended = [(each.recorded_at, each.ended_at) for each in self.attempts if each.ended_at is not None]
+        """How long each of its machines was away, one for each that was touched.
+
+        Empty, too, where an action has failed: when its machine was back, if it was, is not known.
+        """
+        if any(each.outcome is Outcome.FAILED for each in self.attempts):
+            return []
+        ended = [(self._away_from(each), each.ended_at) for each in self.attempts if each.ended_at is not None]
         return [max(last - first, timedelta(0)) for first, last in ended]
+
+    def _away_from(self, attempt: Attempt) -> datetime:
+        """Since when the machine was away: one whose host failed, from that moment on."""
+        failed_at = self.operation.started_at if attempt.action is Action.RESTORE else None
+        return failed_at or attempt.recorded_at
 
     @property
     def approver(self) -> Approver | None:

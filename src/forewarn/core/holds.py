@@ -1,4 +1,4 @@
-"""What keeps an operation from starting.
+"""What keeps an operation from starting, or from going on.
 
 Each hold can say itself in words, with names and times: `waiting_for` is made of nothing else.
 """
@@ -14,6 +14,7 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import Vm, domains_of
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.placement import waits_for_host, why_no_host_takes
 from forewarn.core.policy import nobody_is_up
 from forewarn.core.terms import Cause, Kind
 from forewarn.core.underway import Underway
@@ -32,15 +33,22 @@ class NoticeRuns:
     """An event is neither approved nor has its notice run out."""
 
     event: Event
-    waits_for_approval: bool
+    is_on: bool  # its scope: somebody there may approve
+    outlasted_by: Event | None = None  # one that nobody reads, with a longer notice: only approval makes it moot
 
     def in_words(self, now: datetime) -> str:
         """The hold for a reader."""
-        until = clock_time(self.event.lapses_at, now)
-        if not self.waits_for_approval:
-            return f"the notice to end at {until} (scope {self.event.scope} is off, nobody there can approve)"
-        names = ", ".join(self.event.resources)
-        return f"approval from {names} (scope {self.event.scope}) until {until}"
+        scope, last = self.event.scope, self.outlasted_by or self.event
+        until = clock_time(last.lapses_at, now)
+        if not self.is_on:
+            who = (
+                f"postponed by {self.event.postponed_by}"
+                if self.event.postponed_by
+                else "nobody there can approve"
+            )
+            return f"the notice to end at {until} (scope {scope} is off, {who})"
+        too = "" if self.outlasted_by is None else f", when the notice of scope {last.scope} has ended too"
+        return f"approval from {', '.join(self.event.resources)} (scope {scope}) until {until}{too}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +100,32 @@ class BelowMinimum:
 
 
 @dataclass(frozen=True, slots=True)
+class SetBusy:
+    """A set is short, and work that waits for its minimum no more still goes one after the other."""
+
+    set_name: str
+    minimum: int
+    operation: Operation
+
+    def in_words(self, _now: datetime) -> str:
+        """The hold for a reader."""
+        return (
+            f"{self.operation.title} to end: work that takes {self.set_name} below its minimum of {self.minimum} "
+            "goes one after the other"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class TerminatePending:
     """Another Terminate of the same scope is neither approved nor due."""
 
     event: Event
+    until: datetime  # when one of both is due
 
     def in_words(self, now: datetime) -> str:
         """The hold for a reader."""
         names = ", ".join(self.event.resources)
-        until = clock_time(self.event.lapses_at, now)
+        until = clock_time(self.until, now)
         return f"approval of the Terminate of {names} ({self.event.short_id}) until {until}"
 
 
@@ -148,12 +173,18 @@ class WindowClosed:
     """Machines may be touched only while the rollout's window is open."""
 
     until: datetime | None
+    is_forced: bool = False  # from then on it counts no more, open or not
 
     def in_words(self, now: datetime) -> str:
         """The hold for a reader."""
         if self.until is None:
             return "the window, which does not open any more"
-        return f"the window, which opens {self.until:%a} {clock_time(self.until, now)}"
+        what = (
+            "the force-by date, as the window does not open before:"
+            if self.is_forced
+            else "the window, which opens"
+        )
+        return f"{what} {self.until:%a} {clock_time(self.until, now)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +199,24 @@ class TooManyAtWork:
         return f"one of {', '.join(self.hosts)} to be done: {self.most} hosts of the rollout work at once"
 
 
+@dataclass(frozen=True, slots=True)
+class NoHostTakes:
+    """A VM whose host has failed is to come up elsewhere, and no host may take it."""
+
+    vm: str
+    why: str
+
+    def in_words(self, _now: datetime) -> str:
+        """The hold for a reader."""
+        return f"a host that may take {self.vm} ({self.why})"
+
+
 Hold = (
     NoticeRuns
     | VmBusy
     | OtherDomainDown
     | BelowMinimum
+    | SetBusy
     | VmLeaves
     | VmComes
     | TerminatePending
@@ -229,7 +273,15 @@ def rollout_holds(world: World, operation: Operation, now: datetime) -> Iterator
         opens = window.fit(now, rollout.work.expected)
         if opens != now:
             last = rollout.work.force_by
-            yield WindowClosed(last if opens is None or (last is not None and last < opens) else opens)
+            is_forced = last is not None and (opens is None or last < opens)
+            yield WindowClosed(last if is_forced else opens, is_forced)
+
+
+def host_holds(world: World, operation: Operation) -> Iterator[NoHostTakes]:
+    """What keeps an operation that has started from bringing VMs back from a failed host."""
+    for vm in _known(world, operation.targets):
+        if waits_for_host(world, operation, vm.name):
+            yield NoHostTakes(vm.name, why_no_host_takes(world, vm))
 
 
 def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[NoticeRuns]:
@@ -238,19 +290,27 @@ def notice_holds(world: World, operation: Operation, now: datetime) -> Iterator[
     Scopes that are off gate nobody: the approval of all others is enough. What starts because time has run out,
     though, starts when every notice has, also one that nobody reads. Whoever postponed an event is waited for.
     """
-    events = [event for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
-    gates = [event for event in events if world.scopes[event.scope].is_on or event.postponed_by]
-    if gates and all(event.approvals or nobody_is_up(world, event) for event in gates):
-        return
-    for event in events:
-        if not event.is_cleared(now) and not nobody_is_up(world, event):
-            yield NoticeRuns(event, waits_for_approval=world.scopes[event.scope].is_on)
+    gates: list[Event] = []
+    unread: list[Event] = []  # nobody is asked about these, and no approval there is needed
+    for event in world.events_of(operation.id):
+        if event.phase is Phase.SCHEDULED:
+            (gates if world.scopes[event.scope].is_on or event.postponed_by else unread).append(event)
+    asked = [event for event in gates if not event.approvals and not nobody_is_up(world, event)]
+    running = [event for event in unread if not event.is_cleared(now) and not nobody_is_up(world, event)]
+    if not gates:
+        yield from (NoticeRuns(event, is_on=False) for event in running)
+    last = max(running, key=lambda event: event.lapses_at, default=None)
+    for event in asked:
+        outlasted_by = last if last is not None and last.lapses_at > event.lapses_at else None
+        if outlasted_by is not None or not event.is_cleared(now):
+            yield NoticeRuns(event, world.scopes[event.scope].is_on, outlasted_by)
 
 
 def _busy(world: World, operation: Operation, underway: Underway) -> Iterator[VmBusy]:
     for vm in operation.targets:
         for other in underway.started(world.operations_on_vm(vm), but=operation):
-            yield VmBusy(vm, other)
+            if not waits_for_host(world, other, vm):  # that may be long, and nothing is done to the VM
+                yield VmBusy(vm, other)
 
 
 def _known(world: World, names: Iterable[str]) -> Iterator[Vm]:
@@ -276,7 +336,9 @@ def _other_domains(world: World, operation: Operation, underway: Underway) -> It
                 yield OtherDomainDown(set_name, vm.update_domain, vm.name, None)
 
 
-def _minimums(world: World, operation: Operation, now: datetime, underway: Underway) -> Iterator[BelowMinimum]:
+def _minimums(
+    world: World, operation: Operation, now: datetime, underway: Underway
+) -> Iterator[BelowMinimum | SetBusy]:
     """The sets that are to have more VMs available first.
 
     A host that is about to fail does not wait for them beyond its notice: it would take them down all the same,
@@ -291,8 +353,9 @@ def _minimums(world: World, operation: Operation, now: datetime, underway: Under
     for shortfall in would_leave(world, operation.targets, underway):
         if until is None or now < until:
             yield BelowMinimum(shortfall, operation, until)
-        elif any(underway.started(world.operations_in_set(shortfall.set_name), but=operation)):
-            yield BelowMinimum(shortfall, operation, None)
+        else:
+            others = underway.started(world.operations_in_set(shortfall.set_name), but=operation)
+            yield from (SetBusy(shortfall.set_name, shortfall.minimum, other) for other in others)
 
 
 def _traffic(world: World, operation: Operation, host: str) -> Iterator[VmLeaves | VmComes]:
@@ -318,4 +381,4 @@ def _other_terminates(world: World, operation: Operation, now: datetime) -> Iter
                 and not other.is_cleared(now)
                 and not nobody_is_up(world, other)
             ):
-                yield TerminatePending(other)
+                yield TerminatePending(other, min(own.lapses_at, other.lapses_at))

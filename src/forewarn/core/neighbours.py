@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from forewarn.core.event import Event
-from forewarn.core.fleet import AvailabilitySet, CloudService, ScaleSet, Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Kind
@@ -44,6 +44,8 @@ def _directly(world: World, entity: Entity) -> Iterator[str]:
     match entity:
         case Operation():
             yield entity.id
+            if entity.host is not None and not entity.phase.is_open:
+                yield from world.restores()  # the host may take VMs again
             if entity.rollout in world.rollouts and (book := world.book_of(entity.rollout)).had_postponed:
                 yield from book.operations()  # they may wait for a place
         case Event():
@@ -52,6 +54,8 @@ def _directly(world: World, entity: Entity) -> Iterator[str]:
                 yield from (other.operation for other in world.events_in(entity.scope))
         case Scope():
             yield from (event.operation for event in world.events_in(entity.id))
+        case Host():
+            yield from world.restores()
         case _:
             pass
 

@@ -10,7 +10,9 @@ from bisect import insort
 from collections.abc import Collection, Iterator
 
 from forewarn.core.fleet import AvailabilitySet, Host, Vm, VmSet
-from forewarn.core.terms import Condition
+from forewarn.core.operation import Operation
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Action, Cause, Condition
 from forewarn.core.world import World
 
 _MOST_NAMED = 3
@@ -19,6 +21,41 @@ _MOST_NAMED = 3
 def takes_vms(world: World, host: Host) -> bool:
     """Whether VMs may be put on the host: it is well, and nothing is announced for it."""
     return host.condition is Condition.UP and not any(world.operations_on_host(host.name))
+
+
+def in_one_zone(vm: Vm, host: Host) -> bool:
+    """Whether the VM may be on the host, as far as either says in which zone it is."""
+    return vm.zone is None or host.zone is None or vm.zone == host.zone
+
+
+def may_stay(world: World, operation: Operation, vm: Vm) -> bool:
+    """Whether the machine may come up where it is: not on a host that has failed, or that it is to leave."""
+    here = world.hosts.get(vm.host)
+    if here is None or not here.is_declared:
+        return True  # a host that was made for one VM alone is made anew with it
+    return operation.cause is not Cause.DEGRADE and here.condition is not Condition.FAILED
+
+
+def waits_for_host(world: World, operation: Operation, name: str) -> bool:
+    """Whether the operation is to bring the VM back from a failed host, and no host may take it as things are."""
+    if operation.action is not Action.RESTORE or operation.phase is not Phase.STARTED:
+        return False
+    vm = world.vms.get(name)
+    if vm is None or name not in operation.targets or (operation.id, name) in world.attempts:
+        return False
+    return not may_stay(world, operation, vm) and not any(
+        host.name != vm.host and in_one_zone(vm, host) and takes_vms(world, host) for host in world.hosts.values()
+    )
+
+
+def why_no_host_takes(world: World, vm: Vm) -> str:
+    """Why no host may take the VM, in words: what is the matter with those in its zone."""
+    where = "" if vm.zone is None else f" in zone {vm.zone}"
+    there = [host for host in world.hosts.values() if in_one_zone(vm, host)]
+    words = {Condition.FAILED: "has failed", Condition.DEGRADED: "is degraded", Condition.UP: "is under notice"}
+    named = ", ".join(f"{host.name} {words[host.condition]}" for host in there[:_MOST_NAMED])
+    more = f" and {len(there) - _MOST_NAMED} more like them" if len(there) > _MOST_NAMED else ""
+    return f"none{where} may: {named}{more}"
 
 
 class Vacancies:
@@ -42,9 +79,8 @@ class Vacancies:
         crowded = _crowded(self._world, vm) | self._sent_beside(vm)
         second: str | None = None
         for _, _, name in self._ranks:
-            zone = self._world.hosts[name].zone
             is_ruled_out = name in but or (elsewhere and name == vm.host)
-            if is_ruled_out or (vm.zone is not None and zone is not None and zone != vm.zone):
+            if is_ruled_out or not in_one_zone(vm, self._world.hosts[name]):
                 continue
             if name not in crowded:
                 return name

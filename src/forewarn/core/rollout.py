@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from forewarn.core.notice import notice_ends
 from forewarn.core.terms import Kind
 from forewarn.core.window import Window
 
@@ -77,6 +78,15 @@ class Work:
     def is_forced(self, now: datetime) -> bool:
         """Whether the work has to be done by now: neither the window nor owners' limits hold it any more."""
         return self.force_by is not None and now >= self.force_by
+
+    def starts_forced(self, announced_at: datetime) -> bool:
+        """Whether what is announced then, with its notice, starts when the work has to be done."""
+        return self.is_forced(notice_ends(announced_at, self.notice))
+
+    @property
+    def announced_anyway_from(self) -> datetime | None:
+        """From when on no minimum keeps hosts from being announced: their notice ends at the force-by date."""
+        return None if self.force_by is None else notice_ends(self.force_by, timedelta(0)) - self.notice
 
     def window_at(self, now: datetime) -> Window | None:
         """The window that counts at this instant: none once the work has to be done."""

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from forewarn.core.availability import Shortfall, has_minimum, would_leave
 from forewarn.core.draft import Draft
 from forewarn.core.health import NotYet
-from forewarn.core.holds import clock_time, holds
+from forewarn.core.holds import WindowClosed, clock_time, holds
 from forewarn.core.notice import Rules, notice_ends
 from forewarn.core.phase import Phase
 from forewarn.core.placement import Vacancies
@@ -214,16 +214,26 @@ def _waits_for_others(world: World, rollout: Rollout, turn: Turn, now: datetime)
             lapses = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
             until = f" until {clock_time(max(lapses), now)}" if lapses else ""
             return Wait(f"{turn.host}, which another rollout is at work on{until} ({operation.rollout[:8]})")
-    if rollout.work.is_forced(now):
+    if rollout.work.starts_forced(now):
         return None
     for short in would_leave(world, [vm.name for vm in world.vms_on(turn.host)]):
-        if not any(each.rollout == rollout.id for each in world.operations_in_set(short.set_name)):
-            return Wait(_in_words(short, turn.host), rollout.work.force_by)
+        if not _is_at_work_on(world, rollout, short):
+            return _waits_for_more(short, rollout, turn.host, now)
     return None
 
 
-def _in_words(short: Shortfall, host: str) -> str:
-    return f"{short.set_name} to have {short.needed} available (its minimum is {short.minimum}) for {host}"
+def _is_at_work_on(world: World, rollout: Rollout, short: Shortfall) -> bool:
+    """Whether the rollout itself has something announced or at work for the set."""
+    return any(each.rollout == rollout.id for each in world.operations_in_set(short.set_name))
+
+
+def _waits_for_more(short: Shortfall, rollout: Rollout, host: str, now: datetime) -> Wait:
+    """The host waits for the set, though no longer than its notice can end at the force-by date."""
+    anyway = rollout.work.announced_anyway_from
+    words = f"{short.set_name} to have {short.needed} available (its minimum is {short.minimum}) for {host}"
+    if anyway is None or anyway <= now:
+        return Wait(words)
+    return Wait(f"{words}, which is announced at {clock_time(anyway, now)} all the same", anyway)
 
 
 def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: Outlook) -> Wait | datetime:
@@ -231,8 +241,8 @@ def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: O
     if not any(vm.is_on_host for vm in world.vms_on(turn.host)):
         return now
     work = rollout.work
-    if not work.is_forced(now) and (short := _short(world, rollout, turn.host)) is not None:
-        return Wait(_in_words(short, turn.host), work.force_by)
+    if (short := _short(world, rollout, turn.host, now)) is not None:
+        return _waits_for_more(short, rollout, turn.host, now)
     if work.by_live_migration and (vm := _nowhere_to_go(world, rollout, turn.host, found)) is not None:
         return Wait(f"a host that may take {vm} from {turn.host}")
     earliest, why = _recovered(world, rollout, turn.host, now)
@@ -240,7 +250,7 @@ def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: O
     if start is None:
         return Wait(f"a window that is open for {work.expected.total_seconds():.0f} s")
     if start > earliest:
-        why = f"the window, which opens {start:%a} {clock_time(start, now)}"
+        why = WindowClosed(start, work.is_forced(start)).in_words(now)
     if start > notice_ends(now, work.notice):  # not only because notice is given in whole seconds
         announce_at = start - work.notice
         return Wait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
@@ -257,13 +267,18 @@ def _nowhere_to_go(world: World, rollout: Rollout, host: str, found: Outlook) ->
     return next((vm.name for vm in vms if vacancies.choose(vm, elsewhere=True, but=announced) is None), None)
 
 
-def _short(world: World, rollout: Rollout, host: str) -> Shortfall | None:
-    """A set that would have too few VMs available, were all that is announced at work already."""
+def _short(world: World, rollout: Rollout, host: str, now: datetime) -> Shortfall | None:
+    """A set that would have too few VMs available, were all that is announced at work already.
+
+    What starts at the force-by date or later waits only for the rollout's own work on the set.
+    """
     underway = Underway()
     for operation in world.book_of(rollout.id).operations():
         if operation in world.operations:
             underway.add(world.operations[operation])
-    return next(would_leave(world, [vm.name for vm in world.vms_on(host)], underway), None)
+    is_forced = rollout.work.starts_forced(now)
+    found = would_leave(world, [vm.name for vm in world.vms_on(host)], underway)
+    return next((each for each in found if not is_forced or _is_at_work_on(world, rollout, each)), None)
 
 
 def _recovered(world: World, rollout: Rollout, host: str, now: datetime) -> tuple[datetime, str]:
@@ -322,7 +337,7 @@ def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules
         duration_seconds=work.duration_seconds,
         notice=max(start - draft.now, work.notice),
         description=work.description or None,
-        is_forced=work.is_forced(draft.now),
+        is_forced=work.is_forced(start),
     )
     if refusal := maintain(draft, turn.host, asked, operation, rules):
         why = refusal.message

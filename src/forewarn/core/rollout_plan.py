@@ -48,6 +48,11 @@ class Stop:
         default_factory=dict
     )  # by set with a minimum: VMs here, and to spare
 
+    @property
+    def waits_for_force(self) -> bool:
+        """Whether it holds more of a set than its minimum ever spares: only a force-by date lets it go."""
+        return any(here > spare for here, spare in self.spare.values())
+
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
@@ -99,7 +104,7 @@ def lay_out(world: World, hosts: Iterable[Host]) -> list[Stop]:
         for name, there in stop.domains.items():
             taken.setdefault(name, {})[wave] = there
         laid.append(replace(stop, wave=wave))
-    laid.sort(key=lambda stop: stop.wave)  # it keeps the order within a wave
+    laid.sort(key=lambda stop: (stop.wave, stop.waits_for_force))  # it keeps the order within a wave
     return laid
 
 
@@ -240,15 +245,18 @@ class _Walk:
         return self._announced, start, start + self._length
 
     def _enough_from(self, stop: Stop) -> datetime:
-        """When so few VMs of its sets are down that their minimums leave those of this host."""
-        at, forced = self._announced, self._work.force_by
+        """When so few VMs of its sets are down that their minimums leave those of this host.
+
+        Where they never do, it is announced so that it starts at the force-by date, when the others are done.
+        """
+        at = self._announced
+        if stop.waits_for_force and (forced := self._work.announced_anyway_from) is not None:
+            at = max(at, forced)
         for name, (here, spare) in stop.spare.items():
-            if here > spare and forced is not None:
-                return max(at, forced)
             down = sorted(entry for entry in self._down.get(name, ()) if entry[0] > at)
             while down and sum(count for _, count in down) + here > spare:
                 at = max(at, down.pop(0)[0])
-        return at if forced is None else min(at, max(self._announced, forced))
+        return at
 
     def _recovered(self, domains: Domains) -> datetime:
         ends = [

@@ -17,7 +17,7 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.rollout_book import RolloutBook
 from forewarn.core.scope import Scope
-from forewarn.core.terms import VmState
+from forewarn.core.terms import Action, VmState
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class World:
         self._down_in_set: dict[str, Names] = {}
         self._operations_on_vm: dict[str, Names] = {}
         self._operations_on_host: dict[str, Names] = {}
+        self._restores: Names = {}
         self._operations_in_set: dict[str, Names] = {}
         self._user_operations_in: dict[str, Names] = {}
         self._events_of: dict[str, Names] = {}
@@ -135,6 +136,10 @@ class World:
     def operations_on_host(self, host: str) -> Iterator[Operation]:
         """The open operations on a whole host, oldest first."""
         return map(self.operations.__getitem__, self._operations_on_host.get(host, _NONE))
+
+    def restores(self) -> Iterator[str]:
+        """The open operations that bring VMs back from failed hosts."""
+        return iter(self._restores)
 
     def operations_in_set(self, name: str) -> Iterator[Operation]:
         """The open operations that have a VM of the set among their targets, oldest first."""
@@ -258,9 +263,12 @@ class World:
             self._unlink_targets(before)
         if stays:
             self.operations[operation.id] = operation
+            if operation.action is Action.RESTORE:
+                self._restores[operation.id] = None
             if before is None or before.targets != operation.targets:
                 self._link_targets(operation)
             return
+        self._restores.pop(operation.id, None)
         self.operations.pop(operation.id, None)
         for event in self._events_of.pop(operation.id, _NONE):
             self.events.pop(event, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
+from typing import Annotated
 
 import msgspec
 from starlette.responses import Response
@@ -16,8 +17,10 @@ from forewarn.operator.events import find_event, not_there
 from forewarn.operator.filters import (
     FORM,
     SPAN,
+    Kept,
     Malformed,
     as_csv,
+    kept_by,
     no_cursor,
     page_of,
     span_of,
@@ -37,6 +40,7 @@ class Audit(msgspec.Struct):
 
     audit: list[DeedView]
     next: str | None = None
+    kept: Annotated[Kept | None, msgspec.Meta(description="how far back it goes; null: all the way")] = None
 
 
 async def show_audit(call: Call, _: Nothing) -> Audit | Response | Refusal:
@@ -54,7 +58,8 @@ async def show_audit(call: Call, _: Nothing) -> Audit | Response | Refusal:
         return await as_csv(DeedView, "audit", _in_csv(call, wanted, before, limit))
     found = await _read(call, wanted, before, page.limit + 1)
     views = [deed_view(each.deed) for each in found[: page.limit]]
-    return Audit(views, str(found[page.limit - 1].number) if len(found) > page.limit else None)
+    following = str(found[page.limit - 1].number) if len(found) > page.limit else None
+    return Audit(views, following, kept_by(call.office.plane.retention))
 
 
 def _cursor(page: Page) -> int | None:

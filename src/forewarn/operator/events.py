@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Annotated
@@ -14,8 +15,9 @@ from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
+from forewarn.core.requests.notices import has_ended
 from forewarn.core.requests.postpone import Postponement
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_request, whole_number
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
 from forewarn.store import history
@@ -78,7 +80,7 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
         return phases
     after = 0 if page.after is None else whole_number(page.after)
     if after is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
     found = await call.in_store(
         partial(
             history.list_events,
@@ -132,39 +134,34 @@ async def show_event(call: Call, _: Nothing) -> EventView | Refusal:
     return await call.on_plane(read, call.office.plane)
 
 
-async def approve(call: Call, _: Nothing) -> EventView | Refusal:
-    """Approve an event in the name of whoever asks."""
-
+async def _change(
+    call: Call, participle: str, change: Callable[[ControlPlane, Event], Refusal | None]
+) -> EventView | Refusal:
     def write(plane: ControlPlane) -> Refusal | None:
         found = find_event(plane, call.path("id"))
-        return found if isinstance(found, Refusal) else plane.approve(found.id, call.actor)
+        if isinstance(found, Refusal):
+            return found
+        return change(plane, found) if found.operation in plane.world.operations else has_ended(found, participle)
 
     refusal = await call.on_plane(write, call.office.plane)
     return refusal if refusal is not None else await show_event(call, Nothing())
+
+
+async def approve(call: Call, _: Nothing) -> EventView | Refusal:
+    """Approve an event in the name of whoever asks."""
+    return await _change(call, "approved", lambda plane, found: plane.approve(found.id, call.actor))
 
 
 async def cancel(call: Call, _: Nothing) -> EventView | Refusal:
     """Cancel an event's operation: all its events go, or none."""
-
-    def write(plane: ControlPlane) -> Refusal | None:
-        found = find_event(plane, call.path("id"))
-        return found if isinstance(found, Refusal) else plane.cancel(found.operation, call.actor)
-
-    refusal = await call.on_plane(write, call.office.plane)
-    return refusal if refusal is not None else await show_event(call, Nothing())
+    return await _change(call, "cancelled", lambda plane, found: plane.cancel(found.operation, call.actor))
 
 
 async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
     """Put an event's whole operation off."""
     by = None if body.by_seconds is None else timedelta(seconds=body.by_seconds)
     asked = Postponement(body.until, by, body.reason)
-
-    def write(plane: ControlPlane) -> Refusal | None:
-        found = find_event(plane, call.path("id"))
-        return found if isinstance(found, Refusal) else plane.postpone(found.id, asked, call.actor)
-
-    refusal = await call.on_plane(write, call.office.plane)
-    return refusal if refusal is not None else await show_event(call, Nothing())
+    return await _change(call, "postponed", lambda plane, found: plane.postpone(found.id, asked, call.actor))
 
 
 async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:

@@ -8,14 +8,17 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
 
+from forewarn.control.retention import Retention
 from forewarn.core.refusal import Refusal
-from forewarn.operator.endpoint import CSV, Call, Page, bad_request
+from forewarn.operator.endpoint import CSV, Call, Page, bad_cursor, bad_request
+from forewarn.wire.choices import either
 from forewarn.wire.csv_rows import header_of
+from forewarn.wire.rest import Instant
 from forewarn.wire.times import iso, parse_instant
 
 E = TypeVar("E", bound=StrEnum)
@@ -25,6 +28,19 @@ SPAN = {
     "until": "only what was before then",
 }
 FORM = {"format": "`json` or `csv`; else what `Accept` says. CSV without `limit` is everything there is"}
+
+
+class Kept(msgspec.Struct):
+    """How far back a list goes."""
+
+    since: Annotated[Instant, msgspec.Meta(description="what ended before is let go of")]
+    days: Annotated[int, msgspec.Meta(description="what `--history-days` says")]
+
+
+def kept_by(retention: Retention) -> Kept | None:
+    """How far back a list goes; None: all the way."""
+    since = retention.kept_since
+    return None if since is None or retention.keep is None else Kept(since, retention.keep.days)
 
 
 class Malformed(ValueError):
@@ -52,7 +68,8 @@ def page_of(call: Call) -> Page:
 
 def no_cursor(text: str) -> Malformed:
     """What was sent as `after` is none that was ever given out."""
-    return Malformed(f"after is {text!r}; it is the value of `next` of the page before.")
+    refusal = bad_cursor(text)
+    return Malformed(refusal.message, refusal.hint)
 
 
 def text_of(call: Call, name: str) -> str | None:
@@ -95,8 +112,7 @@ def word_of(call: Call, name: str, known: Iterable[E]) -> E | None:
     words = {str(word).lower(): word for word in known}
     if found := words.get(text.lower()):
         return found
-    *most, last = words.values()
-    raise Malformed(f"{text!r} is no {name}.", f"It can be {', '.join(most)} or {last}.")
+    raise Malformed(f"{text!r} is no {name}.", f"It can be {either(words.values())}.")
 
 
 def wants_csv(call: Call) -> bool:

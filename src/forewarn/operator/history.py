@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from functools import partial
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -18,8 +18,10 @@ from forewarn.operator.endpoint import LARGEST_PAGE, Call, Endpoint, Nothing, Pa
 from forewarn.operator.filters import (
     FORM,
     SPAN,
+    Kept,
     Malformed,
     as_csv,
+    kept_by,
     no_cursor,
     page_of,
     span_of,
@@ -37,7 +39,12 @@ from forewarn.wire.history import HistoryRow, SummaryView, history_row, summary_
 T = TypeVar("T")
 
 _OUTCOMES = [phase for phase in Phase if not phase.is_open]
-_LISTS = {"VM": "forewarn vm list", "scope": "forewarn scope list", "rollout": "forewarn rollout list"}
+_LISTS = {
+    "VM": "forewarn vm list",
+    "set": "forewarn fleet show",
+    "scope": "forewarn scope list",
+    "rollout": "forewarn rollout list",
+}
 
 
 class History(msgspec.Struct):
@@ -45,6 +52,7 @@ class History(msgspec.Struct):
 
     history: list[HistoryRow]
     next: str | None = None
+    kept: Annotated[Kept | None, msgspec.Meta(description="how far back it goes; null: all the way")] = None
 
 
 async def show_history(call: Call, _: Nothing) -> History | Response | Refusal:
@@ -59,7 +67,8 @@ async def show_history(call: Call, _: Nothing) -> History | Response | Refusal:
     if in_csv:
         limit = page.limit if call.query("limit") else None
         return await as_csv(HistoryRow, "history", _in_csv(call, wanted, after, limit))
-    return History(*await _read(call, wanted, after, page.limit, _rows))
+    kept = kept_by(call.office.plane.retention)
+    return History(*await _read(call, wanted, after, page.limit, _rows), kept)
 
 
 async def summarise(call: Call, _: Nothing) -> SummaryView | Refusal:
@@ -128,6 +137,10 @@ async def _unknown(call: Call, wanted: Filter) -> Refusal | None:
     if unknown is None:
         return None
     what, name = unknown
+    keep = call.office.plane.retention.keep
+    if what == "rollout" and keep is not None:  # it goes with what it did
+        hint = f"What ended more than {keep.days} days ago is not kept (--history-days). {_LISTS[what]}"
+        return Refusal(Code.NOT_FOUND, f"There is no rollout {name}.", hint)
     return Refusal(Code.NOT_FOUND, f"There is no {what} {name}, and there never was.", _LISTS.get(what, ""))
 
 

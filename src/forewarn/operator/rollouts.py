@@ -13,14 +13,15 @@ from starlette.responses import Response
 
 from forewarn.control.plane import ControlPlane
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests.rollouts import RolloutWish
+from forewarn.core.requests.rollouts import RolloutWish, has_ended
 from forewarn.core.rollout import Rollout, RolloutState, TurnState
 from forewarn.core.rollout_course import waiting_for
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role
 from forewarn.store import rollouts
+from forewarn.wire.rest import ONE_LINE
 from forewarn.wire.rollouts import (
     PreviewView,
     RolloutBody,
@@ -33,7 +34,9 @@ from forewarn.wire.rollouts import (
 )
 
 _OPEN = (RolloutState.RUNNING, RolloutState.PAUSED)
-_Reason = Annotated[str, msgspec.Meta(max_length=1000, description="for the audit, and for whoever waits")]
+_Reason = Annotated[
+    str, msgspec.Meta(max_length=1000, pattern=ONE_LINE, description="for the audit, and for whoever waits")
+]
 
 
 class RolloutList(msgspec.Struct):
@@ -140,7 +143,7 @@ async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
         return states
     found = await call.in_store(partial(_read_page, states=states, page=page))
     if found is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
 
     def view(plane: ControlPlane) -> RolloutList:
         open_now = plane.world.rollouts
@@ -185,7 +188,7 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
         return page
     after = -1 if page.after is None else whole_number(page.after)
     if after is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
     rollout = await call.on_plane(find_rollout, call.office.plane, call.path("id"))
     if isinstance(rollout, Refusal):
         return rollout
@@ -196,10 +199,14 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
     return TurnList([turn_view(each) for each in found[: page.limit]], following)
 
 
-async def _change(call: Call, change: Callable[[ControlPlane, Rollout], Refusal | None]) -> RolloutView | Refusal:
+async def _change(
+    call: Call, participle: str, change: Callable[[ControlPlane, Rollout], Refusal | None]
+) -> RolloutView | Refusal:
     def write(plane: ControlPlane) -> Refusal | None:
         found = find_rollout(plane, call.path("id"))
-        return found if isinstance(found, Refusal) else change(plane, found)
+        if isinstance(found, Refusal):
+            return found
+        return change(plane, found) if found.state.is_open else has_ended(found, participle)
 
     refusal = await call.on_plane(write, call.office.plane)
     return refusal if refusal is not None else await _show(call, call.path("id"))
@@ -207,17 +214,23 @@ async def _change(call: Call, change: Callable[[ControlPlane, Rollout], Refusal 
 
 async def pause(call: Call, body: StopRolloutBody) -> RolloutView | Refusal:
     """Call off what is announced, let what has started finish."""
-    return await _change(call, lambda plane, found: plane.pause_rollout(found.id, body.reason, call.actor))
+    return await _change(
+        call, "paused", lambda plane, found: plane.pause_rollout(found.id, body.reason, call.actor)
+    )
 
 
 async def resume(call: Call, body: ResumeBody) -> RolloutView | Refusal:
     """Go on: new announcements, full notice."""
-    return await _change(call, lambda plane, found: plane.resume_rollout(found.id, call.actor, anyway=body.anyway))
+    return await _change(
+        call, "resumed", lambda plane, found: plane.resume_rollout(found.id, call.actor, anyway=body.anyway)
+    )
 
 
 async def abort(call: Call, body: StopRolloutBody) -> RolloutView | Refusal:
     """As a pause, and for good."""
-    return await _change(call, lambda plane, found: plane.abort_rollout(found.id, body.reason, call.actor))
+    return await _change(
+        call, "aborted", lambda plane, found: plane.abort_rollout(found.id, body.reason, call.actor)
+    )
 
 
 _STATE = {"state": "Running, Paused, Completed, Aborted, Failed, open or all (which is what you get without it)"}

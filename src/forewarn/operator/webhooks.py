@@ -10,7 +10,7 @@ from forewarn.control.push.asking import Wanted
 from forewarn.control.push.webhooks import Account
 from forewarn.core.refusal import Refusal
 from forewarn.core.terms import Kind
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_request, whole_number
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
 from forewarn.store import webhooks
@@ -46,7 +46,7 @@ class WebhookView(msgspec.Struct, kw_only=True):
     scopes: list[str]
     created_at: Instant
     created_by: str
-    delivered: Annotated[int, msgspec.Meta(description="since the service was started")]
+    delivered_since_start: Annotated[int, msgspec.Meta(description="of the service; it is not kept")]
     waiting: int
     dead: int
     problem: Annotated[str, msgspec.Meta(description="why the last try failed; empty where it did not")]
@@ -102,7 +102,7 @@ def _told(account: Account) -> dict[str, Any]:
         "scopes": list(webhook.scopes),
         "created_at": webhook.created_at,
         "created_by": webhook.created_by,
-        "delivered": account.standing.delivered,
+        "delivered_since_start": account.standing.delivered,
         "waiting": account.waiting,
         "dead": account.dead,
         "problem": account.standing.problem,
@@ -147,7 +147,7 @@ async def list_dead(call: Call, _: Nothing) -> DeadLetters | Refusal:
         return page
     after = 0 if page.after is None else whole_number(page.after)
     if after is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
     if webhook is not None:
         known = await call.on_plane(call.office.webhooks.find, webhook)
         if isinstance(known, Refusal):

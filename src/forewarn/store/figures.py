@@ -9,7 +9,9 @@ import msgspec
 import sqlalchemy as sa
 
 from forewarn.core.history import Figures, approver_of
+from forewarn.core.operation import Outcome
 from forewarn.core.phase import Phase
+from forewarn.core.terms import Action
 from forewarn.store.lines import Cursor, Filter, cursor_of, find_rows, machines_among
 from forewarn.store.tables import attempts, events, operations
 
@@ -34,7 +36,7 @@ _OF_OPERATIONS = [
     sa.literal("[]").label("approvals"),
 ]
 
-Touched = dict[tuple[str, str], float]  # operation and machine to the seconds that it took
+Touched = dict[tuple[str, str], float | None]  # operation and machine to the seconds away; None: nobody knows
 
 
 def list_figures(
@@ -59,19 +61,30 @@ def _first_approver(approvals: str) -> str | None:
 def _touched(connection: sa.Connection, of: Sequence[str]) -> Touched:
     if not of:
         return {}
-    query = sa.select(attempts.c.operation, attempts.c.vm, attempts.c.recorded_at, attempts.c.ended_at)
-    rows = connection.execute(query.where(attempts.c.operation.in_(of), attempts.c.ended_at.is_not(None)))
-    return {(operation, vm): max(last - began, 0) / _SECOND for operation, vm, began, last in rows}
+    away_from = sa.case(
+        (attempts.c.action == Action.RESTORE, operations.c.started_at), else_=attempts.c.recorded_at
+    )
+    query = sa.select(attempts.c.operation, attempts.c.vm, attempts.c.outcome, away_from, attempts.c.ended_at)
+    rows = connection.execute(
+        query.join(operations, operations.c.id == attempts.c.operation).where(
+            attempts.c.operation.in_(of), attempts.c.ended_at.is_not(None)
+        )
+    )
+    return {
+        (operation, vm): None if outcome == Outcome.FAILED else max(last - began, 0) / _SECOND
+        for operation, vm, outcome, began, last in rows
+    }
 
 
 def _figures(row: Any, first: str | None, touched: Touched, guests: set[str]) -> Figures:  # noqa: ANN401 - a row
     has_started = row.started_at is not None
-    took = (touched.get((row.operation, vm)) for vm in msgspec.json.decode(row.machines))
+    keys = [(row.operation, vm) for vm in msgspec.json.decode(row.machines)]
+    took = [touched[key] for key in keys if key in touched]
     return Figures(
         outcome=Phase(row.phase),
         approver=approver_of(first, is_guest=first in guests) if has_started else None,
         promised=None if row.notice is None else row.notice / _SECOND,
         given=(row.started_at - row.created_at) / _SECOND if has_started else None,
         expected=row.duration_seconds if row.duration_seconds >= 0 else None,
-        interruptions=[seconds for seconds in took if seconds is not None],
+        interruptions=[] if None in took else [seconds for seconds in took if seconds is not None],
     )

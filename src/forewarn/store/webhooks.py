@@ -86,9 +86,14 @@ def _row(codec: Codec[Any], value: object) -> dict[str, Any]:
 
 
 def read(transaction: Transaction) -> list[Webhook]:
-    """All there are, in the order in which they were added."""
-    rows = transaction.connection.execute(sa.select(webhooks).order_by(webhooks.c.created_at, webhooks.c.id))
-    return [_WEBHOOKS.decode(row) for row in rows]
+    """All there are, the oldest first."""
+    rows = transaction.connection.execute(sa.select(webhooks))
+    return sorted((_WEBHOOKS.decode(row) for row in rows), key=oldest_first)
+
+
+def oldest_first(webhook: Webhook) -> tuple[datetime, str]:
+    """By which webhooks are in order, the same in the store and out of it: of one instant, by their id."""
+    return webhook.created_at, webhook.id
 
 
 def add(transaction: Transaction, webhook: Webhook, deed: Deed) -> None:

@@ -13,7 +13,7 @@ import msgspec
 
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
-from forewarn.core.holds import holds
+from forewarn.core.holds import holds, host_holds
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope, ScopeKind
@@ -254,7 +254,8 @@ def waiting_for(world: World, operation: Operation, now: datetime) -> list[str]:
     if operation.phase is Phase.STARTED:
         attempts = {attempt.vm: attempt for attempt in world.attempts_of(operation.id)}
         pending = [vm for vm in operation.targets if vm not in attempts or attempts[vm].outcome is None]
-        return [f"the {operation.action} of {vm} to end" for vm in pending]
+        nowhere = {hold.vm: hold.in_words(now) for hold in host_holds(world, operation)}
+        return [nowhere.get(vm, f"the {operation.action} of {vm} to end") for vm in pending]
     return []
 
 

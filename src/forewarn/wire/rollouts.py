@@ -16,12 +16,11 @@ from forewarn.core.rollout import Rollout, RolloutState, Turn, TurnState
 from forewarn.core.rollout_plan import Selection
 from forewarn.core.terms import Kind
 from forewarn.core.window import DAYS, Window
-from forewarn.wire.rest import Instant
+from forewarn.wire.rest import ONE_LINE, Instant
 
 _DAY = timedelta(days=1)
 _LARGEST_NUMBER = 1_000_000
 _YEAR_SECONDS = 366 * 86400
-_ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"
 _CLOCK = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _Number = Annotated[int, msgspec.Meta(ge=-_LARGEST_NUMBER, le=_LARGEST_NUMBER)]
 _Seconds = Annotated[int, msgspec.Meta(ge=0, le=_YEAR_SECONDS)]
@@ -55,7 +54,7 @@ class RolloutBody(msgspec.Struct, forbid_unknown_fields=True):
         _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")
     ] = None
     description: Annotated[
-        Annotated[str, msgspec.Meta(max_length=1000, pattern=_ONE_LINE)] | None,
+        Annotated[str, msgspec.Meta(max_length=1000, pattern=ONE_LINE)] | None,
         msgspec.Meta(description="what guests read, in one line; without it the usual sentence"),
     ] = None
     max_parallel: Annotated[_Number, msgspec.Meta(description="hosts that are at work at once")] = 10

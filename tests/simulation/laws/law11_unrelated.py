@@ -2,7 +2,8 @@
 
 An operation that shares no VM, host, set or scope with any other open one has nothing to wait for but its own
 notice, approvals and lead; so it starts, and acts, as soon as these are through. One that nobody is told of has
-nothing to wait for at all. And what has ended is seen to have ended.
+nothing to wait for at all. A VM whose host has failed waits as long as no host may take it, and no longer. And
+what has ended is seen to have ended.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from datetime import timedelta
 from forewarn.core.holds import rollout_holds
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Cause, VmState
+from forewarn.core.terms import Cause, Condition, VmState
 from tests.simulation.fleets import minimum_of
 from tests.simulation.laws.base import Checker
 
@@ -27,6 +28,7 @@ class Law(Checker):
     def __init__(self, simulation) -> None:
         super().__init__(simulation)
         self._free_since: dict[tuple[str, Phase], timedelta] = {}
+        self._lost_since: dict[tuple[str, str], timedelta] = {}  # failed operation and VM that a host may take
 
     def after_tick(self) -> None:
         self._judge()
@@ -37,6 +39,7 @@ class Law(Checker):
     def _judge(self) -> None:
         for attempt in self.simulation.world.attempts.values():
             self._must_be_noticed(attempt)
+        self._must_bring_back()
         operations = self.simulation.world.operations.values()
         places = {operation.id: self._places(operation) for operation in operations}
         for operation in operations:
@@ -60,6 +63,8 @@ class Law(Checker):
     def _is_unrelated(self, operation: Operation, places: dict[str, set[str]]) -> bool:
         if any(rollout_holds(self.simulation.world, operation, self.simulation.clock.now())):
             return False  # it waits for its own rollout
+        if any(self._has_nowhere_to_go(operation, vm) for vm in operation.targets):
+            return False
         mine = places[operation.id]
         if any(mine & theirs for other, theirs in places.items() if other != operation.id):
             return False
@@ -67,6 +72,42 @@ class Law(Checker):
         if any(vm.state is VmState.DOWN and vm.set_name in mine for vm in vms):
             return False
         return not (operation.cause.is_planned and any(self._is_short(each, operation) for each in mine))
+
+    def _must_bring_back(self) -> None:
+        """Nothing but the plane keeps a VM from leaving a failed host once another may take it."""
+        world, elapsed = self.simulation.world, self.simulation.clock.elapsed()
+        in_hand = {attempt.vm for attempt in world.attempts.values() if attempt.outcome is None}
+        failed = [each for each in world.operations.values() if each.cause is Cause.FAIL]
+        lost = {
+            (operation.id, vm)
+            for operation in failed
+            for vm in operation.targets
+            if vm not in in_hand
+            and (operation.id, vm) not in world.attempts
+            and not self._has_nowhere_to_go(operation, vm)
+        }
+        self._lost_since = {key: self._lost_since.get(key, elapsed) for key in lost}
+        for (operation, vm), since in self._lost_since.items():
+            waited = elapsed - max(since, self.simulation.undisturbed_since)
+            self.require(
+                waited < _ACT_SLACK, f"a host could take {vm} for {waited}, and it felt nothing ({operation})"
+            )
+
+    def _has_nowhere_to_go(self, operation: Operation, name: str) -> bool:
+        """Whether the VM is to leave a host that has failed, and every other is sick, taken or in another zone."""
+        vm, world = self.witness.vms[name], self.simulation.world
+        own = world.hosts.get(vm.host)
+        if operation.cause is not Cause.FAIL or own is None:
+            return False
+        if own.condition is not Condition.FAILED or not own.is_declared:
+            return False
+        taken = {each.host for each in world.operations.values()}
+        return not any(
+            host.condition is Condition.UP
+            and host.name not in taken
+            and (vm.zone is None or host.zone in {None, vm.zone})
+            for host in world.hosts.values()
+        )
 
     def _is_short(self, set_name: str, operation: Operation) -> bool:
         """Whether the set wants more VMs than run besides those of the operation."""

@@ -154,7 +154,7 @@ class Webhooks:
     # What operators ask.
 
     def all(self) -> list[Account]:
-        """Every webhook, in the order in which they were added."""
+        """Every webhook, the oldest first."""
         return [self._account(webhook) for webhook in self._outbox.webhooks]
 
     def find(self, webhook: str) -> Account | Refusal:
@@ -182,7 +182,7 @@ class Webhooks:
         with self._store.transaction() as transaction:
             webhooks.add(transaction, webhook, deed)
         self._courier.serve(webhook)
-        self._outbox.webhooks = (*known, webhook)
+        self._outbox.webhooks = tuple(sorted((*known, webhook), key=webhooks.oldest_first))
         return webhook
 
     def _make(self, wanted: Wanted, actor: str) -> Webhook:

@@ -22,7 +22,7 @@ from forewarn.core.placement import Vacancies
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host
 from forewarn.core.requests.vms import overtake
-from forewarn.core.steps import announce, cancel, strike
+from forewarn.core.steps import announce, cancel, restores, strike
 from forewarn.core.terms import Action, Cause, Condition, Kind, Source, VmState
 
 
@@ -143,10 +143,16 @@ def fail(draft: Draft, name: str, operation: str, rules: Rules, kind: Kind | Non
     for vm in vms:
         overtake(draft, vm, f"{name} has failed")
         draft.put(replace(vm, state=VmState.DOWN))
+    lost = [vm for vm in vms if not _is_to_be_brought_back_from(draft, name, vm)]
     on_their_way = list(draft.world.heading_to(name))  # what brings them there ends first
     work = work_on(draft, host, Cause.FAIL, Action.RESTORE, kind or rules.failed_host_kind, operation)
-    strike(draft, work, [*vms, *on_their_way], rules)
+    strike(draft, work, [*lost, *on_their_way], rules)
     return None
+
+
+def _is_to_be_brought_back_from(draft: Draft, host: str, vm: Vm) -> bool:
+    """Whether the host has failed under the VM before, and that is still to be mended: it is mended once."""
+    return any(operation.host == host for operation in restores(draft, vm.name))
 
 
 def work_on(draft: Draft, host: Host, cause: Cause, action: Action, kind: Kind, operation: str) -> Operation:
@@ -172,7 +178,11 @@ def recover(draft: Draft, name: str) -> Refusal | None:
     if isinstance(host, Refusal):
         return host
     if host.condition is Condition.UP:
-        return Refusal(Code.NOT_ALLOWED, f"{name} is up; there is nothing to recover.")
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"{name} is up; there is nothing to recover.",
+            "See which hosts are sick: forewarn host list",
+        )
     draft.put(replace(host, condition=Condition.UP))
     draft.note("recover", subject=name)
     for operation in list(draft.world.operations_on_host(name)):

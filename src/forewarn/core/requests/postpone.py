@@ -78,9 +78,15 @@ def _instant_of(event: Event, asked: Postponement) -> datetime | Refusal:
 
 def _not_open_to_it(draft: Draft, event: Event, operation: Operation) -> Refusal | None:
     """Why the event cannot be postponed at all."""
-    what = f"{event.kind} of {', '.join(event.resources)} ({event.short_id})"
+    what = event.title
     if event.phase is not Phase.SCHEDULED:
-        return Refusal(Code.ILLEGAL_STEP, f"{what} is {event.phase}; only what is Scheduled can be postponed.")
+        is_open = event.phase.is_open
+        return Refusal(
+            Code.ILLEGAL_STEP,
+            f"{what} is {event.phase}; only what is Scheduled can be postponed.",
+            f"{'Follow it' if is_open else 'See how it ended'}: "
+            f"forewarn event {'watch' if is_open else 'show'} {event.short_id}",
+        )
     if not operation.cause.is_planned:
         return Refusal(
             Code.NOT_ALLOWED,

@@ -5,6 +5,7 @@ What a preview refuses a start refuses too: both are made from the same plan.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -12,6 +13,7 @@ from datetime import datetime, timedelta
 from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time
 from forewarn.core.notice import FREEZE_SECONDS, UNKNOWN_SECONDS, Rules
+from forewarn.core.placement import in_one_zone
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.hosts import too_long, too_short
 from forewarn.core.rollout import Rollout, RolloutState, Turn, Work
@@ -25,9 +27,11 @@ from forewarn.core.rollout_plan import (
     select_hosts,
     usual_length,
 )
-from forewarn.core.terms import Kind
+from forewarn.core.terms import Condition, Kind
 from forewarn.core.window import Window
 from forewarn.core.world import World
+
+_FARTHEST = timedelta(days=3660)  # a force-by date beyond it is a slip of the pen
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,8 @@ def plan_rollout(world: World, wish: RolloutWish, now: datetime, rules: Rules) -
     stops = lay_out(world, hosts)
     if wish.force_by is None and (refusal := _breaks_a_minimum(stops)):
         return refusal
+    if wish.by_live_migration and (refusal := _cannot_migrate(world, stops)):
+        return refusal
     rows = forecast(stops, work, now, rules)
     return rows if isinstance(rows, Refusal) else Plan(work, stops, rows)
 
@@ -94,6 +100,25 @@ def _breaks_a_minimum(stops: Sequence[Stop]) -> Refusal | None:
                     f"{stop.host.name} holds {here} VMs of {name}, and its minimum lets {max(spare, 0)} be away "
                     "at once: the rollout would wait there for ever.",
                     f"Leave {stop.host.name} out, move VMs away, lower min_available of {name}, or set force_by.",
+                )
+    return None
+
+
+def _cannot_migrate(world: World, stops: Sequence[Stop]) -> Refusal | None:
+    """A VM that no other host could take, whatever is under way now: none that is well is in its zone."""
+    well = [host for host in world.hosts.values() if host.condition is Condition.UP]
+    names = {host.name for host in well}
+    in_zone = Counter(host.zone for host in well)
+    for stop in stops:
+        for vm in map(world.vms.__getitem__, stop.vms):
+            fitting = len(well) if vm.zone is None else in_zone[vm.zone] + in_zone[None]
+            own = stop.host.name in names and in_one_zone(vm, stop.host)
+            if fitting - own < 1:
+                where = "" if vm.zone is None else f" in zone {vm.zone}"
+                return Refusal(
+                    Code.NOT_ALLOWED,
+                    f"{vm.name} cannot be migrated off {stop.host.name}: no other host{where} is up.",
+                    f'Ask for by "pause", leave {stop.host.name} out, or add a host.',
                 )
     return None
 
@@ -141,6 +166,12 @@ def _bad_limits(wish: RolloutWish, now: datetime) -> Refusal | None:
             f"force_by is {clock_time(wish.force_by, now)}, which has passed.",
             "Ask for a date that is still to come, or for none.",
         )
+    if wish.force_by is not None and wish.force_by > now + _FARTHEST:
+        return Refusal(
+            Code.BAD_REQUEST,
+            f"force_by is {wish.force_by:%Y-%m-%d}, which is more than {_FARTHEST.days} days ahead.",
+            "Ask for a nearer date, or for none.",
+        )
     return None
 
 
@@ -165,11 +196,23 @@ def _find(world: World, rollout: str) -> Rollout | Refusal:
     return found
 
 
+def has_ended(rollout: Rollout, participle: str) -> Refusal:
+    """No: the rollout is over, and nothing of it comes again."""
+    why = f" ({rollout.reason})" if rollout.reason else ""
+    return Refusal(
+        Code.ILLEGAL_STEP,
+        f"The {rollout.title} is {rollout.state}{why}; it cannot be {participle}.",
+        f"Start another, or see what it did: forewarn rollout show {rollout.short_id}",
+    )
+
+
 def pause(draft: Draft, rollout: str, reason: str) -> Refusal | None:
     """Call off what is announced, let what has started finish, and begin nothing more for now."""
     found = _find(draft.world, rollout)
     if isinstance(found, Refusal):
         return found
+    if not found.state.is_open:
+        return has_ended(found, "paused")
     if found.state is not RolloutState.RUNNING:
         return Refusal(
             Code.ILLEGAL_STEP,
@@ -185,6 +228,8 @@ def resume(draft: Draft, rollout: str, *, anyway: bool) -> Refusal | None:
     found = _find(draft.world, rollout)
     if isinstance(found, Refusal):
         return found
+    if not found.state.is_open:
+        return has_ended(found, "resumed")
     if found.state is not RolloutState.PAUSED:
         return Refusal(
             Code.ILLEGAL_STEP,
@@ -213,7 +258,7 @@ def abort(draft: Draft, rollout: str, reason: str) -> Refusal | None:
     if isinstance(found, Refusal):
         return found
     if not found.state.is_open:
-        return Refusal(Code.ILLEGAL_STEP, f"The {found.title} is {found.state}; it cannot be aborted.")
+        return has_ended(found, "aborted")
     why = reason or f"aborted by {draft.actor}"
     draft.put(replace(found, state=RolloutState.ABORTED, ended_at=draft.now, reason=why))
     draft.note("abort rollout", subject=rollout, detail=why)

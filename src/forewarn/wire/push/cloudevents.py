@@ -19,7 +19,7 @@ _SEQUENCE_DIGITS = 20  # so that texts are in the order of the numbers
 
 
 class EventData(msgspec.Struct):
-    """An event as REST tells it, but for what it waits for."""
+    """An event as REST tells it, but for what it waits for and for all its approvals after the first."""
 
     id: str
     kind: Kind
