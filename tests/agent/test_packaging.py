@@ -100,3 +100,11 @@ def test_what_the_example_leaves_commented_out_is_fine_too(tmp_path: Path):
 
     assert settings.peers is not None
     assert set(settings.peers.members) == {"web-0", "web-2"}
+
+
+def test_the_example_has_no_secret_in_it():
+    text = (ROOT / "examples" / "agent.toml").read_text(encoding="utf-8")
+    secrets = re.findall(r"^#?\s*(?:secret|password|token|url)\s*=\s*(.+)$", text, re.MULTILINE)
+
+    assert secrets
+    assert all(re.match(r"\{ (?:file|env) = ", each) for each in secrets), secrets
