@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -78,9 +80,20 @@ def _formatter(width: int | None) -> type[argparse.HelpFormatter]:
 
     class Formatter(argparse.HelpFormatter):
         def __init__(self, prog: str) -> None:
-            super().__init__(prog, max_help_position=30, width=width)
+            super().__init__(prog, max_help_position=30, width=width or _terminal_width())
 
     return Formatter
+
+
+def _terminal_width() -> int:
+    """As argparse would find out; but that takes `shutil`, and with it every kind of archive into memory."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns) - 2
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else -1).columns - 2
+    except (OSError, ValueError):
+        return 78
 
 
 def _add_settings(parser: argparse.ArgumentParser, names: Sequence[str] | None = None) -> None:
