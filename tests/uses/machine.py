@@ -150,7 +150,8 @@ class Machine:
         assert self.approver(event) == VM
 
     def finish(self, event: str) -> None:
-        """The platform is done, and the agent sees to the rest."""
+        """The platform is done, and the agent, which has seen it at work, sees to the rest."""
+        self.wait_for(event, "started")
         self.service.advance(minutes=5)
         self.wait_for(event, "finished")
 

@@ -43,7 +43,7 @@ class Site:
 
     def __init__(self, place: Path) -> None:
         self.place = place
-        self.port, self.admin, self.web_0, self.web_1, self.agent, self.agent_1 = (free_port() for _ in range(6))
+        self.port, self.admin, self.web_0, self.web_1, self.agent = (free_port() for _ in range(5))
 
     def balance(self, backend: str) -> ExitStack:
         """Start HAProxy with the backend, and the server that stays."""
@@ -129,7 +129,7 @@ def test_haproxy_asks_the_agent_how_the_machine_is_and_no_request_fails(site: Si
 def test_without_the_agent_requests_fail(site: Site):
     with site.under_load("") as (machine, requests):
         event = machine.announce()
-        machine.wait_for(event, "detected")
+        wait_until(lambda: bool(machine.case(event)), "the agent to see it")
         machine.service.advance(minutes=15)
         assert machine.has_started(event)
         reboot(site, machine, requests, event)
