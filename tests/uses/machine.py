@@ -1,4 +1,4 @@
-"""A VM as its users know it: an agent in a process of its own, other processes, and a platform that takes it down."""
+"""A VM as its users know it: an agent and other programs in it, and a platform that takes it down."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,13 +42,13 @@ class Server:
         return f"host=127.0.0.1 port={self.port} user=postgres"
 
     def make(self) -> None:
-        self.run("initdb", "--auth=trust", "--username=postgres", "--no-sync", "-D", self.place)
+        self.run("initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--no-sync", "-D", self.place)
         self._set()
 
     def copy(self, leader: Server) -> None:
         """Make it a standby of the other."""
-        dsn = leader.conninfo
-        self.run("pg_basebackup", "-d", dsn, "-D", self.place, "--write-recovery-conf", "--checkpoint=fast", "-X", "stream")
+        options = ("--write-recovery-conf", "--checkpoint=fast", "--wal-method=stream", "--no-sync")
+        self.run("pg_basebackup", "-d", leader.conninfo, "-D", self.place, *options)
         self._set()
 
     def _set(self) -> None:
@@ -56,20 +56,31 @@ class Server:
         settings.write_text(settings.read_text() + _SETTINGS.format(port=self.port), encoding="utf-8")
 
     def start(self) -> None:
-        self.run("pg_ctl", "start", "--wait", "--silent", "-D", self.place, "--log", self.place / "server.log")
+        log = self.place / "server.log"
+        assert self.run("pg_ctl", "start", "--wait", "--silent", "-D", self.place, "--log", log), log.read_text()
 
     def kill(self) -> None:
-        with suppress(subprocess.CalledProcessError):
-            self.run("pg_ctl", "stop", "--mode", "immediate", "--silent", "-D", self.place)
+        self.run("pg_ctl", "stop", "--mode", "immediate", "--silent", "-D", self.place)
 
-    def run(self, name: str, *arguments: object) -> None:
+    def run(self, name: str, *arguments: object) -> bool:
         command = [str(BIN / name), *map(str, arguments)]
         other = self.user if os.geteuid() == 0 else None
         environment = {**os.environ, "HOME": str(self.place.parent), "LC_ALL": "C"}
-        subprocess.run(
-            command, check=True, user=other, group=other, extra_groups=[] if other else None, cwd=self.place.parent,
-            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60,
-        )  # fmt: skip
+        done = subprocess.run(
+            command,
+            check=False,
+            user=other,
+            group=other,
+            extra_groups=[] if other else None,
+            cwd=self.place.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # not a pipe: the server would hold it open
+            stderr=subprocess.DEVNULL,
+            timeout=60,
+        )
+        assert done.returncode == 0 or name == "pg_ctl", command
+        return done.returncode == 0
 
     def ask(self, words: str) -> list[Any]:
         with psycopg.connect(f"{self.conninfo} dbname=postgres", autocommit=True, connect_timeout=5) as connection:

@@ -97,5 +97,3 @@ def test_without_the_agent_work_is_done_twice(tmp_path: Path):
             end_of(job.pid_file)
 
     assert job.pieces[lost] == 1
-
-

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,14 +17,14 @@ from tests.uses.replication import BIN, Server, two_servers
 TITLE = "Failover of a primary"
 
 
-def config(leader: Server, follower: Server) -> str:
+def config(leader: Server, follower: Server, stop_seconds: int = 60) -> str:
     """The page's file and programs, put where the servers' user finds them."""
     folder = leader.place.parent
     places: dict[str, object] = {
         'user = "postgres"': f'user = "{leader.user}"',
         "/var/lib/postgresql/data": leader.place,
         "host=10.0.0.6 port=5432 user=postgres": follower.conninfo,
-        "environment = { ": f'environment = {{ PATH = "{BIN}:/usr/bin:/bin", ',
+        'STOP_SECONDS = "60"': f'STOP_SECONDS = "{stop_seconds}"\nPATH = "{BIN}:/usr/bin:/bin"',
     }
     for name in ("hand-over", "follow"):
         path = f"/usr/local/bin/{name}"
@@ -112,3 +114,31 @@ def test_where_the_standby_does_not_follow_the_primary_leads_on_and_nothing_is_a
     assert approver is None
     assert (leads, other_leads) == (True, False)
     assert not lost
+
+
+def test_where_the_standby_stops_to_listen_half_way_the_primary_leads_on_and_nothing_is_approved(tmp_path: Path):
+    with two_servers() as (leader, follower), a_machine(tmp_path, config(leader, follower, 2)) as machine:
+        [(receiver,)] = follower.ask("SELECT pid FROM pg_stat_wal_receiver")
+        with writing(tmp_path, leader, follower) as writer, stopped(receiver):
+            writer.wait_for_rows()
+            event = prepare(machine)
+            wait_until(lambda: machine.step(event, "hand over").get("outcome") == "failed", "the step to fail")
+            writer.wait_for_rows()
+            lost = set(writer.committed) - leader.rows
+            leads, other_leads = leader.leads, follower.leads
+        note, approver = machine.step(event, "hand over")["note"], machine.approver(event)
+
+    assert note.endswith("the other server does not take the rest of the log: this server leads on")
+    assert approver is None
+    assert (leads, other_leads) == (True, False)
+    assert not lost
+
+
+@contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A process of the test's own that does nothing for the length of a block."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

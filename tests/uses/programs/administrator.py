@@ -15,7 +15,7 @@ ANSWERS = iter([500, None])
 
 
 class Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:  # noqa: N802 - as the library wants
+    def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
         status = next(ANSWERS, 200)
         got = {"path": self.path, "headers": dict(self.headers.items()), "body": body, "answered": status}

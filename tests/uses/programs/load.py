@@ -32,6 +32,8 @@ def ask_on() -> None:
         line = ask()
         with LOCK, FILE.open("a") as file:
             file.write(f"{line}\n")
+        if line.startswith("failed"):
+            IS_OVER.wait(0.05)
 
 
 if __name__ == "__main__":

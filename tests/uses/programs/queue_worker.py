@@ -34,7 +34,9 @@ def work_on(queue: sqlite3.Connection, task: int, turns: int) -> None:
         TURN.wait(0.01)
         turns -= 1
     if turns:
-        queue.execute("UPDATE tasks SET owner = NULL, turns = ?, put_back_by = ? WHERE id = ?", (turns, NAME, task))
+        queue.execute(
+            "UPDATE tasks SET owner = NULL, turns = ?, put_back_by = ? WHERE id = ?", (turns, NAME, task)
+        )
     else:
         queue.execute("INSERT INTO done VALUES (?, ?)", (task, NAME))
         queue.execute("UPDATE tasks SET turns = 0 WHERE id = ?", (task,))

@@ -1,4 +1,6 @@
-"""A web server that tells its name, after a tenth of a second. SIGTERM: it finishes its requests and ends.
+"""A web server that tells its name, after a tenth of a second; at /slow, after two seconds.
+
+SIGTERM: it finishes its requests and ends.
 
 python -m tests.uses.programs.web_server PORT NAME [PID-FILE]
 """
@@ -19,8 +21,8 @@ WORK = threading.Event()  # that never comes to an end before its time
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_GET(self) -> None:  # noqa: N802 - as the library wants
-        WORK.wait(0.1)
+    def do_GET(self) -> None:
+        WORK.wait(2 if self.path == "/slow" else 0.1)
         body = NAME.encode()
         self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
@@ -41,5 +43,9 @@ if __name__ == "__main__":
     with Server(("127.0.0.1", PORT), Handler) as server:
         signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
         if PID_FILE:
-            Path(PID_FILE).write_text(str(os.getpid()), encoding="ascii")
+            fresh = Path(f"{PID_FILE}.new")
+            fresh.write_text(str(os.getpid()), encoding="ascii")
+            fresh.replace(PID_FILE)
         server.serve_forever(0.02)
+    if PID_FILE:
+        Path(PID_FILE).unlink()

@@ -85,19 +85,19 @@ WORK = Work()
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self) -> None:  # noqa: N802 - as the library wants
+    def do_POST(self) -> None:
         self._answer(WORK.do(self.path.partition("?")[2]))
 
-    def do_GET(self) -> None:  # noqa: N802 - as the library wants
+    def do_GET(self) -> None:
         self._answer(503 if WORK.is_drained else 200)
 
-    def do_PATCH(self) -> None:  # noqa: N802 - as the library wants
+    def do_PATCH(self) -> None:
         self._answer(WORK.let_go())
 
-    def do_PUT(self) -> None:  # noqa: N802 - as the library wants
+    def do_PUT(self) -> None:
         self._answer(WORK.cancel() if self.path == "/cancel" else WORK.finish())
 
-    def do_DELETE(self) -> None:  # noqa: N802 - as the library wants
+    def do_DELETE(self) -> None:
         self._answer(WORK.resume())
 
     def _answer(self, status: int) -> None:
