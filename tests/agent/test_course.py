@@ -343,7 +343,9 @@ WITHIN = timedelta(seconds=45)
     [
         (a_case(started_at=NOW, boot=BOOT), 1, Ending.FINISHED),
         (a_case(boot=BOOT), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN), 1, Ending.CANCELLED),
+        (a_case(boot=BOOT, consent=Consent.GIVEN, consent_at=NOW - timedelta(seconds=9)), 1, Ending.CANCELLED),
+        (a_case(boot=BOOT, consent=Consent.GIVEN, consent_at=NOW), 1, Ending.FINISHED),
+        (a_case(boot=BOOT, consent=Consent.ASKED, consent_at=NOW), 1, Ending.CANCELLED),
         (a_case(boot=BOOT), 901, Ending.FINISHED),
         (a_case(boot=EARLIER_BOOT), 60, Ending.FINISHED),
         (a_case(boot=EARLIER_BOOT), 1, Ending.FINISHED),
@@ -354,7 +356,9 @@ WITHIN = timedelta(seconds=45)
     ids=[
         "it had started",
         "it was there a moment ago, Scheduled",
-        "it was approved, and called off under our eyes",
+        "it was approved, still Scheduled after that, and called off under our eyes",
+        "it was approved, and gone at the next look",
+        "its approval was sent, and not answered",
         "its time had come",
         "the machine has been down meanwhile",
         "the machine has been down, however briefly",

@@ -88,7 +88,9 @@ def ending_of(case: Case, now: datetime, boot: str, watched_within: timedelta) -
         return Ending.FINISHED
     is_due = case.event.not_before is not None and now >= case.event.not_before
     was_watched = case.boot == boot and now - case.last_seen_at <= watched_within
-    if is_due or (not was_watched and (case.boot != boot or case.consent is Consent.GIVEN)):
+    # What is approved starts at once, and may be over before the next look: a short Freeze stops the looking too.
+    was_let_go = case.consent is Consent.GIVEN and case.consent_at and case.last_seen_at <= case.consent_at
+    if is_due or was_let_go or (not was_watched and (case.boot != boot or case.consent is Consent.GIVEN)):
         return Ending.FINISHED
     return Ending.CANCELLED
 
