@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from forewarn.control.requests import Accepted
+from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.holds import (
     BelowMinimum,
@@ -21,7 +23,7 @@ from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Action, Cause
-from forewarn.core.world import Changes
+from forewarn.core.world import Changes, Entity
 from forewarn.drivers.machines import Effect
 from tests.simulation.witness import Sighting
 
@@ -61,6 +63,8 @@ HARD_THINGS = (
     "lost reply of a driver",
     "lost reply to a guest",
     "one action at a time held",
+    "owner's redeploy overtook",
+    "owner's stop overtook",
     "preempt overtook",
     "postponed",
     "postponement refused",
@@ -106,6 +110,7 @@ HARD_THINGS = (
     "wave held by recovery",
     "wrong approval refused",
 )
+_DONE_BY_OWNER = re.compile(r"the (\w+) of \S+ did the work")
 _LEAVING = {Action.DELETE, Action.STOP, Action.DEALLOCATE}
 
 
@@ -139,12 +144,19 @@ class Counting:
                     if entity.name in self._gone:
                         self._gone.remove(entity.name)
                         self._simulation.felt.is_made_anew(entity.name)
-                case Attempt(outcome=Outcome.FAILED) if "no outcome" in entity.reason:
-                    self._counts["action without an outcome"] += 1
-                case Operation(phase=Phase.STARTED, kind=None):
-                    self._counts["ran at once and silently"] += 1
                 case _:
-                    pass
+                    self._saw_work(entity)
+
+    def _saw_work(self, entity: Entity) -> None:
+        match entity:
+            case Attempt(outcome=Outcome.FAILED) if "no outcome" in entity.reason:
+                self._counts["action without an outcome"] += 1
+            case Event(phase=Phase.CANCELLED) if done := _DONE_BY_OWNER.match(entity.reason):
+                self._counts[f"owner's {done[1]} overtook"] += 1
+            case Operation(phase=Phase.STARTED, kind=None):
+                self._counts["ran at once and silently"] += 1
+            case _:
+                pass
 
     def _saw_scope(self, scope: Scope) -> None:
         if scope.is_gone:

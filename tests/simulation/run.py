@@ -15,6 +15,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
+from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, VmState
 from forewarn.core.world import Changes, World
@@ -204,6 +205,9 @@ class Simulation:
 
     def _saw_commit(self, changes: Changes) -> None:
         self.shown = changes.number
+        for entity in changes.entities:
+            if isinstance(entity, Attempt) and entity.outcome is Outcome.FAILED:
+                self.felt.is_not_told(*entity.key)
         for judge in self.on_commit:
             judge(changes)
 
@@ -314,7 +318,8 @@ class Simulation:
         """Whether a set has fewer VMs available than its minimum while those of the event's operation are away.
 
         Judged by what guests can read and by what the machines feel. Those that are away already are no loss, nor
-        are those that count as down because nobody could tell what has become of them.
+        are those that count as down because nobody could tell what has become of them; and one that its owner
+        switched off counts as running for as long as the driver could not tell that it is off.
         """
         own = [each.event for each in self.witness.of_operation(event.operation) if each.gone_at is None]
         taken = {vm for each in own for vm in each.resources}
@@ -327,7 +332,7 @@ class Simulation:
 
     def _does_its_job(self, vm: Vm, started: Event) -> bool:
         """Whether the VM was up when the event started, but for what the event's own operation does to it."""
-        if self.felt.is_off(vm.name) or self.felt.why_down(vm.name, but=started.operation):
+        if self.felt.is_known_to_be_off(vm.name) or self.felt.why_down(vm.name, but=started.operation):
             return False
         return not any(
             # After a restart both may be seen for the first time; the commit tells which was first.

@@ -146,11 +146,15 @@ def watch(name: str | None, client: Client, as_json: bool) -> int:
     """Follow an event to its end, or everything there is; leaving it stops nothing."""
     wanted: str | None = client.get(f"/v1/events/{in_path(name)}")["id"] if name else None
     said: dict[str, tuple[Any, ...]] = {}
-    for what, found in client.stream():
-        for each in _changed(client, wanted, what, found):
-            _tell(each, said, as_json=as_json)
-            if wanted is not None and each["phase"] in _ENDED:
-                return 1 if each["phase"] == "Failed" else 0
+    try:
+        for what, found in client.stream():
+            for each in _changed(client, wanted, what, found):
+                _tell(each, said, as_json=as_json)
+                if wanted is not None and each["phase"] in _ENDED:
+                    return 1 if each["phase"] == "Failed" else 0
+    except Unreachable:
+        if not wanted and not said:
+            raise  # nothing has answered yet
     raise Unreachable(
         f"The service at {client.url} has ended the stream.",
         f"Once it is back: forewarn event watch {short(wanted)}".rstrip(),

@@ -213,6 +213,8 @@ def watch(name: str, client: Client, as_json: bool) -> int:
         screen.leave()
         click.echo(f"the rollout goes on; to stop it: forewarn rollout pause {short(wanted)}", err=True)
         raise click.Abort from None
+    except Unreachable:
+        pass  # it answered before: it was stopped between two questions, or in the middle of one
     finally:
         screen.leave()
     raise Unreachable(
