@@ -24,7 +24,7 @@ from forewarn.agent.waking import Waker
 from forewarn.agent.watching import Watcher
 from tests.agent.storm.endpoint import Endpoint
 from tests.agent.storm.hours import Hours, Inbox, WaitingSelector
-from tests.agent.storm.laws import Hour, broken, visible_seconds
+from tests.agent.storm.laws import LONG_ENOUGH_SECONDS, Hour, broken, visible_seconds
 from tests.agent.storm.platform import MINE, draw_platform
 from tests.agent.storm.plays import Plays, settings
 from tests.agent.storm.weather import Weather
@@ -164,7 +164,7 @@ def _counts(hour: Hour) -> Counter[str]:
     counts["events"] = len(hour.happenings)
     counts["events seen"] = len(hour.cases)
     counts["events that nobody could see for 3 s"] = sum(
-        visible_seconds(each, hour) < 3 for each in hour.happenings
+        visible_seconds(each, hour) < LONG_ENOUGH_SECONDS for each in hour.happenings
     )
     counts["approvals taken"] = sum(each.is_told for each in hour.seen.approvals)
     counts["approvals whose answer was lost"] = sum(

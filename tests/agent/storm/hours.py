@@ -1,7 +1,7 @@
 """Virtual time for real threads: it passes only while every thread of the agent waits, and then at once.
 
-One thread goes on at a time, in an order that depends on nothing but what they wait for. Sockets are real: a thread
-that waits for an answer counts as waiting once the endpoint has the request in hand.
+One thread goes on at a time, in an order that depends on nothing but what they wait for. Sockets are real: a
+thread that waits for an answer counts as waiting once the endpoint has the request in hand.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the platform does in the hour: events that come, start and go, drawn from a seed; approvals make them start."""
+"""What the platform does in the hour: events that come, start, by an approval or not, and go."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What goes wrong at the endpoint, and when, drawn from a seed.
 
-There are spells, in which every question goes wrong in one way or in several. Between them single questions do, but
-never so many in a row that somebody who asks every second, and again at once, could miss an event that is there for
-three seconds: at most three, one of which may ask for a second's patience; and none shortly after a spell.
+There are spells, in which every question goes wrong in one way or in several. Between them single questions do,
+but never so many in a row that somebody who asks every second, and again at once, could miss an event that is
+there for three seconds: at most three, one of which may ask for a second's patience; none shortly after a spell.
 """
 
 from __future__ import annotations
