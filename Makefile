@@ -51,6 +51,7 @@ docs: $(VENV)/.test-installed ## the generated pages, anew
 bench: $(VENV)/.test-installed ## the benchmarks, each a ratio to a peer in the same run
 	@command -v wrk >/dev/null && test -x "$$(command -v nginx || echo /usr/sbin/nginx)" || $(MAKE) system-packages
 	$(BIN)/python -m benchmarks.polls
+	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
 	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -114,11 +114,15 @@ class Endpoint:
             self._stall(connection, FIRST_CALL_SECONDS)
         else:
             self._hold(connection, asked)
+        if is_readable(connection):
+            return b"", False  # whoever asked has gone
         kind = self._weather.draw(self._hours.monotonic())
         self.seen.faults[kind] += 1
         fault = FAULTS.get(kind, Fault())
         if fault.delay_seconds:
             self._stall(connection, fault.delay_seconds)
+        if is_readable(connection):
+            return b"", False
         return self._say(asked, fault)
 
     def _stall(self, connection: socket.socket, seconds: float) -> None:

@@ -29,6 +29,7 @@ class _Wait:
     until: float
     is_ready: Callable[[], bool]
     thread: threading.Thread
+    key: str  # of those who are ready at the same time the first by this goes on
     answer_on: socket.socket | None = None  # an answer is waited for
     holds: socket.socket | None = None  # a request is held, whose answer somebody waits for
     go: threading.Event = field(default_factory=threading.Event)
@@ -52,9 +53,12 @@ class Hours:
     def date(self) -> datetime:
         return BEGINNING + timedelta(seconds=self._now)
 
-    def wait(self, seconds: float, is_ready: Callable[[], bool] = lambda: False, **kind: Any) -> None:
+    def wait(
+        self, seconds: float, is_ready: Callable[[], bool] = lambda: False, key: str = "", **kind: Any
+    ) -> None:
         """Let so much time pass, or less if it is ready before."""
-        wait = _Wait(self._now + max(seconds, _LEAST_SECONDS), is_ready, threading.current_thread(), **kind)
+        me = threading.current_thread()
+        wait = _Wait(self._now + max(seconds, _LEAST_SECONDS), is_ready, me, f"{me.name} {key}", **kind)
         with self._news:
             if self._is_over:
                 return
@@ -97,8 +101,8 @@ class Hours:
         with self._news:
             ready = [wait for wait in self._waits if wait.is_ready()]
             if ready:
-                return min(ready, key=lambda wait: wait.thread.name)
-            return min(self._waits, key=lambda wait: (wait.until, wait.thread.name), default=None)
+                return min(ready, key=lambda wait: wait.key)
+            return min(self._waits, key=lambda wait: (wait.until, wait.key), default=None)
 
     def _settle(self) -> None:
         """Return when every thread waits, in this time or for an answer that is held in it."""

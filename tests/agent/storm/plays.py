@@ -81,7 +81,7 @@ class Plays:
         seconds = dice.choice((0.0, 0.2, 3.0, 12.0))
         if fails and fate < 0.1:  # it hangs, and one of two does not even heed its time
             seconds = task.seconds + dice.choice((0.0, 100.0))
-        self._hours.wait(seconds, task.stop.is_set)
+        self._hours.wait(seconds, task.stop.is_set, task.key)
         is_done = not fails and not task.stop.is_set()
         now = self._hours.monotonic()
         self.played.append(Played(task.event.id, task.step, task.direction, began_at, now, is_done))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
 
@@ -31,8 +33,8 @@ COMMANDS = (
 )
 
 
-def build_parser(program: str, width: int | None = None) -> argparse.ArgumentParser:
-    """The whole command."""
+def build_parser(program: str, width: int | None = None, only: str = "") -> argparse.ArgumentParser:
+    """The whole command; or with the options of only one subcommand, which is quicker and smaller."""
     parser = _parser(program, width, "[OPTIONS] COMMAND [ARGS]...")
     parser.description = "The program in the guest: watches, prepares, approves, recovers."
     parser.epilog = _EPILOG
@@ -44,7 +46,8 @@ def build_parser(program: str, width: int | None = None) -> argparse.ArgumentPar
         command = below.add_parser(name, help=text, add_help=False, allow_abbrev=False)
         _dress(command, f"{program} {usage}", text, width)
         command.set_defaults(module=module)
-        _ARGUMENTS[name](command)
+        if only in {"", name}:
+            _ARGUMENTS[name](command)
     return parser
 
 
@@ -78,9 +81,20 @@ def _formatter(width: int | None) -> type[argparse.HelpFormatter]:
 
     class Formatter(argparse.HelpFormatter):
         def __init__(self, prog: str) -> None:
-            super().__init__(prog, max_help_position=30, width=width)
+            super().__init__(prog, max_help_position=30, width=width or _terminal_width() - 2)
 
     return Formatter
+
+
+def _terminal_width() -> int:
+    """How wide the terminal is. What argparse asks otherwise brings every kind of archive, also where one runs."""
+    said = os.environ.get("COLUMNS", "")
+    if said.isdecimal() and int(said):
+        return int(said)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):
+        return 80
 
 
 def _add_settings(parser: argparse.ArgumentParser, names: Sequence[str] | None = None) -> None:
