@@ -37,12 +37,15 @@ class CannotBegin(Exception):
     """Why the agent does not run, in a sentence with what to do."""
 
 
-def run(settings: Settings, boot: str | None = None) -> int:
+OpenJournal = Callable[[Path | None], Journal]
+
+
+def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
     """Run until SIGTERM or SIGINT. 0: stopped as asked; 1: could not begin, which was said."""
     begin_logging(settings, secrets_of(settings, handlers.find))
     with ExitStack() as at_the_end:
         try:
-            agent = Agent(settings, boot_id() if boot is None else boot, at_the_end)
+            agent = Agent(settings, boot_id() if boot is None else boot, open_journal, at_the_end)
         except (CannotBegin, JournalProblem, Held) as problem:
             log.error("%s", problem)  # noqa: TRY400 - the sentence is all there is to say
             return 1
@@ -53,13 +56,13 @@ def run(settings: Settings, boot: str | None = None) -> int:
 class Agent:
     """All parts of one agent."""
 
-    def __init__(self, settings: Settings, boot: str, at_the_end: ExitStack) -> None:
+    def __init__(self, settings: Settings, boot: str, open_journal: OpenJournal, at_the_end: ExitStack) -> None:
         """Make and join them; `CannotBegin` and the like say why not."""
         self._settings = settings
         self._stop = threading.Event()
         self._has_seen = threading.Event()
         token = "" if settings.is_dry_run else _own_state(settings.state_dir, at_the_end)
-        journal = Journal(None if settings.is_dry_run else settings.state_dir)
+        journal = open_journal(None if settings.is_dry_run else settings.state_dir)
         at_the_end.callback(journal.close)
         clock = Clock()
         hostname = socket.gethostname() if settings.uses_hostname else ""

@@ -41,6 +41,7 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
+_NAME_SECONDS = 5.0  # from the first answer
 
 log = logging.getLogger("forewarn.agent")
 
@@ -118,6 +119,7 @@ class Keeper:
         self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
         self._is_named = False
         self._unnamed: Sighting | None = None  # the last one that came before the name was known
+        self._unnamed_since: float | None = None
         self._wake_at: datetime | None = None
         self._purge_at = 0.0
         self.standing.ticked_at = clock.monotonic()
@@ -144,6 +146,7 @@ class Keeper:
 
     def run(self, stop: threading.Event) -> None:
         """Keep the cases until told to stop; whoever sets `stop` also sends a `Nudge`."""
+        self._runner.forget_all_but([case.id for case in self._book.unclosed()])
         self._attempts.offer_to_handlers()
         self._go_round()
         while not stop.is_set():
@@ -218,13 +221,22 @@ class Keeper:
         if standing.trouble is not None:
             log.info("the endpoint answers again", extra={"endpoint": self._metadata.endpoint})
             standing.trouble = None
-        if not self._is_named:
+        if not self._is_named and not self._has_waited_for_name():
             self._unnamed = sighting  # whose events these are is not known yet
             return
         is_idle = sighting.is_unchanged and not sighting.document.events
         if is_idle and not any(True for _ in self._book.unclosed()):
             return
         self._note_document(sighting.document, sighting.at, is_anew=sighting.is_anew)
+
+    def _has_waited_for_name(self) -> bool:
+        """Whether the name has been waited for long enough: a notice may be short, and other names may do."""
+        now = self._clock.monotonic()
+        self._unnamed_since = self._unnamed_since or now
+        if now - self._unnamed_since < _NAME_SECONDS:
+            return False
+        self._note_name("")
+        return True
 
     def _note_document(self, document: Document, at: datetime, *, is_anew: bool) -> None:
         if document.incarnation is not None:
@@ -361,7 +373,6 @@ class Keeper:
     def _leave(self) -> None:
         """Give up what cannot go on alone, and take note of what still comes to its end in time."""
         self._notifier.stopping()
-        self.standing.is_stopping = True
         self._runner.leave()
         deadline = self._clock.monotonic() + _LEAVE_SECONDS
         while (self._attempts.are_awaited or self._approver.is_busy) and (

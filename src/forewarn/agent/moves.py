@@ -127,7 +127,5 @@ class Mover:
         self._book.note(closed)
         self._metrics.observe_phases(closed, profile)
         self._metrics.count("events_over", ending=str(closed.ending))
-        self._runner.forget(case.id)
-        if not any(True for _ in self._book.unclosed()):
-            self._runner.forget_memory()
+        self._runner.forget_all_but([each.id for each in self._book.unclosed()])
         self._say(closed, "event over", ending=closed.ending, approved_by=closed.consent_by)

@@ -33,14 +33,14 @@ log = logging.getLogger("forewarn.agent")
 def sign(secret: str, stamp: str, nonce: str, body: bytes) -> str:
     """The signature of a word."""
     import hashlib  # noqa: PLC0415 - they bring OpenSSL, which an agent without peers does not need
-    import hmac  # noqa: PLC0415
+    import hmac  # noqa: PLC0415 - the same
 
     signed = b"\n".join((b"POST", _PATH.encode(), stamp.encode(), nonce.encode(), body))
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
 def _is_same(one: str, other: str) -> bool:
-    import hmac  # noqa: PLC0415
+    import hmac  # noqa: PLC0415 - the same
 
     return hmac.compare_digest(one.encode(), other.encode())
 
@@ -62,6 +62,7 @@ class Board:
         self._words: dict[tuple[str, str], _Word] = {}
         self._nonces: dict[str, float] = {}
         self._born_at = clock.monotonic()
+        self._objection = ""  # how the last one that was logged begins
 
     def ready_for(self, event: str) -> set[str]:
         """The VMs whose word for the event still counts."""
@@ -75,7 +76,9 @@ class Board:
             return _no(404, f"Here is only POST {_PATH}, for agents.")
         objection = self._take(request)
         if objection:
-            log.warning("a peer's word is not taken: %s", objection)
+            if objection[:20] != self._objection:  # anybody may knock, as often as they like
+                log.warning("a peer's word is not taken: %s", objection)
+                self._objection = objection[:20]
             return _no(403, objection)
         self._on_word()
         return response_bytes(200, b"{}\n", "application/json")

@@ -44,9 +44,9 @@ def _look_up_in_time(address: tuple[str, int], seconds: float) -> list[Place]:
 
 def _look_up(address: tuple[str, int], flags: int) -> list[Place]:
     host, port = address
-    # As bytes: a text would bring the tables of international names, a megabyte that hardly anybody needs.
-    said = host.encode("ascii") if host.isascii() else host
-    rows = socket.getaddrinfo(said, port, type=socket.SOCK_STREAM, flags=flags)
+    # As bytes: for a text the codec of international names is loaded, most of a megabyte.
+    name = host.encode("ascii") if host.isascii() else host
+    rows = socket.getaddrinfo(name, port, type=socket.SOCK_STREAM, flags=flags)
     places: list[Place] = []
     places.extend((family, place) for family, _, _, _, place in rows[:_MOST_PLACES])
     if not places:

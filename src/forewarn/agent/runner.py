@@ -10,7 +10,7 @@ import os
 import re
 import threading
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -120,14 +120,16 @@ class Runner:
             self._running[attempt].task.stop.set()
         return [Ended(attempt, Result(is_done=False, note="it did not come back in time")) for attempt in late]
 
-    def forget(self, event: str) -> None:
-        """Take the directories of an event's attempts away."""
-        if not self._is_dry_run:
-            _remove(self._state_dir / "runs" / _fit(event))
-
-    def forget_memory(self) -> None:
-        """Take away what steps remembered for their undoing: nothing is left to undo."""
-        if not self._is_dry_run:
+    def forget_all_but(self, events: Collection[str]) -> None:
+        """Take the directories of other events' attempts away; without events, what steps remembered too."""
+        if self._is_dry_run:
+            return
+        kept = {_fit(event) for event in events}
+        runs = self._state_dir / "runs"
+        for place in runs.iterdir() if runs.is_dir() else ():
+            if place.name not in kept:
+                _remove(place)
+        if not kept and (self._state_dir / "memory").is_dir():
             _remove(self._state_dir / "memory")
 
     def _start(

@@ -150,7 +150,7 @@ class Desk:
 
     def _is_trusted(self, said: str) -> bool:
         # Loaded for the first order only: it brings OpenSSL, a quarter of an idle agent's memory.
-        import hmac  # noqa: PLC0415
+        import hmac  # noqa: PLC0415 - for orders only
 
         expected = f"Bearer {self._token}"
         return bool(self._token) and hmac.compare_digest(said.encode(), expected.encode())

@@ -56,7 +56,6 @@ class Standing:
         self.good_at: float | None = None  # the last good answer, on the monotonic clock
         self.trouble: Trouble | None = None
         self.ticked_at = 0.0  # the keeper's last round, on the monotonic clock
-        self.is_stopping = False
 
     @property
     def is_blind(self) -> bool:

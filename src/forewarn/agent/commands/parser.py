@@ -81,20 +81,20 @@ def _formatter(width: int | None) -> type[argparse.HelpFormatter]:
 
     class Formatter(argparse.HelpFormatter):
         def __init__(self, prog: str) -> None:
-            super().__init__(prog, max_help_position=30, width=width or _terminal_width() - 2)
+            super().__init__(prog, max_help_position=30, width=width or _terminal_width())
 
     return Formatter
 
 
 def _terminal_width() -> int:
-    """How wide the terminal is. What argparse asks otherwise brings every kind of archive, also where one runs."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said):
-        return int(said)
+    """As argparse would find out; but that takes `shutil`, and with it every kind of archive into memory."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns) - 2
     try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
-    except (AttributeError, ValueError, OSError):
-        return 80
+        return os.get_terminal_size(sys.__stdout__.fileno() if sys.__stdout__ else -1).columns - 2
+    except (OSError, ValueError):
+        return 78
 
 
 def _add_settings(parser: argparse.ArgumentParser, names: Sequence[str] | None = None) -> None:
