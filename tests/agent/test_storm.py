@@ -27,6 +27,7 @@ def test_a_seed_is_the_same_hour_every_time():
     assert run_hour(4, 900).trace == run_hour(4, 900).trace
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of a bug that ends a thread
 @pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
 def test_a_planted_bug_is_caught(bug: Planted):
     with bug.mutation():
