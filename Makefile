@@ -48,9 +48,10 @@ format: $(VENV)/.lint-installed ## what `make lint` asks for, done
 docs: $(VENV)/.test-installed ## the generated pages, anew
 	$(BIN)/python -m tools.reference
 
-bench: $(VENV)/.test-installed ## the benchmarks, each a ratio to a peer in the same run
+bench: $(VENV)/.test-installed ## the benchmarks, each next to a peer in the same run
 	@command -v wrk >/dev/null && test -x "$$(command -v nginx || echo /usr/sbin/nginx)" || $(MAKE) system-packages
 	$(BIN)/python -m benchmarks.polls
+	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
 	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

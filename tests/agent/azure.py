@@ -187,7 +187,7 @@ class Azure:
 
     def _serve(self, connection: socket.socket, number: int) -> None:
         with connection, connection.makefile("rb") as incoming, suppress(OSError):
-            while (asked := _read(incoming, number)) is not None:
+            while (asked := read_request(incoming, number)) is not None:
                 if not self._answer(connection, asked):
                     with suppress(OSError):
                         connection.shutdown(socket.SHUT_RDWR)
@@ -209,7 +209,7 @@ class Azure:
         if fault.is_closed or self._is_over.is_set():
             return False
         status, headers, body = self._judge(asked, fault)
-        content = _bytes_of(status, {"Date": http_date(self.now())} | headers, body)
+        content = bytes_of(status, {"Date": http_date(self.now())} | headers, body)
         if fault.is_cut:
             connection.sendall(content[: -max(1, len(body) // 2)])
             return False
@@ -255,7 +255,7 @@ def _seen_in(version: str, said: dict[str, Any]) -> dict[str, Any]:
     return seen
 
 
-def _read(incoming: Any, number: int) -> Asked | None:
+def read_request(incoming: Any, number: int) -> Asked | None:
     first = incoming.readline(65_536).decode("latin-1").split()
     if len(first) != 3:
         return None
@@ -267,7 +267,7 @@ def _read(incoming: Any, number: int) -> Asked | None:
     return Asked(first[0], first[1], headers, body, number)
 
 
-def _bytes_of(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
+def bytes_of(status: int, headers: Mapping[str, str], body: bytes) -> bytes:
     lines = [f"HTTP/1.1 {status} As it is", *(f"{name}: {value}" for name, value in headers.items())]
     if status != 304:
         lines.append(f"Content-Length: {len(body)}")

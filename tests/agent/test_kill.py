@@ -15,9 +15,8 @@ from tests.agent.little_world import DO, UNDO
 from tests.agent.mortal_agent import Orders, Process, mortal
 from tests.running import wait_until
 
-# The entries of an event's whole life, in order.
+# The entries of an event's whole life, in order; that it appeared is written with its first step.
 ENTRIES = (
-    "appeared",
     "one begun",
     "one done",
     "two begun",

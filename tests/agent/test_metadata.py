@@ -307,3 +307,15 @@ def test_what_cannot_be_the_name_of_a_vm_is_an_error(azure: Azure, body: bytes, 
 
     with pytest.raises(EndpointError, match="no name of a VM"):
         metadata_of(azure.url).compute_name()
+
+
+def test_a_portal_that_says_200_to_an_approval_has_not_taken_it(azure: Azure, metadata_of: MetadataOf):
+    metadata = metadata_of(azure.url)
+    metadata.get()
+    azure.fail(PORTAL)
+
+    with pytest.raises(EndpointError, match="stands in between") as refused:
+        metadata.approve("A")
+
+    assert refused.value.kind == "unreadable"
+    assert azure.approved == []

@@ -325,3 +325,15 @@ def test_the_clock_follows_an_endpoint_whose_time_jumps():
 
     assert ahead == start + timedelta(minutes=15)
     assert clock.now() == start
+
+
+def test_a_new_look_that_fails_is_tried_again_at_the_usual_pace(azure: Azure):
+    with looking(azure.url, poll_seconds=0.4) as seen:
+        seen.wait_for_sightings(1)
+        azure.fail_always(lambda _: SERVER_ERROR)
+        seen.watcher.look_again()
+        before = STEADY()
+        azure.wait_for_polls(4)
+        took = STEADY() - before
+
+    assert took > 3 * 0.9 * 0.4 / 4 - 0.02

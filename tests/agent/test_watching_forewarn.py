@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from forewarn.agent.clock import Clock
+from forewarn.agent.endpoints import Endpoints
+from forewarn.agent.http1 import Response
+from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
-from tests.agent.looking import STEADY, Looking, looking
+from forewarn.agent.settings import Settings
+from tests.agent.looking import QUICK, STEADY, Looking, looking
 from tests.fleets import SMALL
 from tests.running import START, RunningService, running, wait_until
 
@@ -20,6 +26,18 @@ def forewarn() -> Iterator[RunningService]:
     """The service, whose only caller is web-0."""
     with running(SMALL, guest=VM) as service:
         yield service
+
+
+class Stumbling(Metadata):
+    """An endpoint that can be made to fail."""
+
+    stumbles = 0  # how many exchanges fail
+
+    def _exchange(self, *arguments: Any, **others: Any) -> Response:
+        if self.stumbles:
+            self.stumbles -= 1
+            raise EndpointError("server_error", 500, "as a test has it")
+        return super()._exchange(*arguments, **others)
 
 
 def url_of(service: RunningService) -> str:
@@ -58,6 +76,23 @@ def test_a_change_wakes_a_question_that_is_held(forewarn: RunningService, figure
     figures(f"from the operator's request to the sighting: {took * 1000:.1f} ms")
     assert took < 5
     assert seen.troubles == []
+
+
+def test_an_endpoint_that_holds_questions_is_asked_to_again_after_a_fault(forewarn: RunningService):
+    told = Settings(endpoints=(url_of(forewarn),), **(QUICK | {"poll_seconds": 0.2, "wait_seconds": 1}))
+    metadata = Stumbling(Endpoints(told.endpoints), told)
+    seen = Looking(metadata, Clock(), told)
+    seen.thread.start()
+    try:
+        held(seen)
+        metadata.stumbles = 1
+        seen.wait_for_troubles(1)
+        seen.wait_for_sightings(2)
+        held(seen)
+    finally:
+        seen.stop()
+
+    assert seen.watcher._holds_from == 0
 
 
 def test_a_question_that_is_held_is_broken_off_for_a_new_look(forewarn: RunningService):

@@ -25,6 +25,9 @@ class Book:
         self._metrics = metrics
         self._cases = {case.id: case for case in journal.load()}
         self._unsaved: set[str] = set()
+        self._fresh: set[str] = (
+            set()
+        )  # nothing was done about these yet: they are saved with what is done, or after
         self._seen_at = {case.id: case.last_seen_at for case in self._cases.values()}  # as it is on the disk
         for oddity in journal.oddities:
             log.error(oddity)
@@ -50,6 +53,16 @@ class Book:
         """The case as it is now, whatever the disk says: it is a fact, and is saved as soon as that can be."""
         self._cases[case.id] = case
         self._save(case)
+
+    def note_new(self, case: Case) -> None:
+        """A case of which nothing is known but that it is there; it is on the disk after `save_new`."""
+        self._cases[case.id] = case
+        self._fresh.add(case.id)
+
+    def save_new(self) -> None:
+        """Save what is new and was not saved with something that was done about it."""
+        for event in list(self._fresh):
+            self._save(self._cases[event])
 
     def note_seen(self, case: Case) -> None:
         """The case was seen once more; on the disk that need not be exact."""
@@ -81,6 +94,7 @@ class Book:
         return gone
 
     def _save(self, case: Case) -> bool:
+        self._fresh.discard(case.id)
         try:
             self._journal.save(case)
         except JournalProblem as problem:

@@ -166,6 +166,7 @@ class Keeper:
                 self._attempts.note(late)
             self._attempts.begin_what_waits()
             self._make_moves()
+            self._book.save_new()
             self._publish()
             if now >= self._purge_at:
                 self._purge_at = now + _PURGE_EVERY_SECONDS
@@ -252,7 +253,8 @@ class Keeper:
                 self._book.note_seen(noted.case)
             else:
                 self._tell(noted)
-                self._book.note(noted.case)
+                keep = self._book.note_new if noted.what is sightings.What.APPEARED else self._book.note
+                keep(noted.case)
 
     def _tell(self, noted: sightings.Noted) -> None:
         case = noted.case
@@ -378,6 +380,7 @@ class Keeper:
         ) > 0:
             self._take_messages(min(left, 0.2))
         self._take_messages(0)
+        self._book.save_new()
         self._book.save_again()
         log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
 

@@ -111,6 +111,9 @@ class Metadata:
         response = self._exchange(site.root, request)
         if response.status not in range(200, 300):
             raise _refusal(site.root, response)
+        if response.body.lstrip().startswith(b"<"):
+            message = f"{site.root.text} answered an approval with a page: a proxy or a portal stands in between."
+            raise EndpointError("unreadable", response.status, message)
 
     def compute_name(self) -> str:
         """The name of this VM, as events write it."""

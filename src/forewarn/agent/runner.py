@@ -6,10 +6,12 @@ A handler that raises has failed. One that does not come back is given up after 
 from __future__ import annotations
 
 import logging
+import os
 import re
 import threading
 import zlib
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -181,9 +183,14 @@ class Runner:
 
 
 def _remove(place: Path) -> None:
-    import shutil  # noqa: PLC0415 - it brings every kind of archive, and nothing is removed before an event is over
-
-    shutil.rmtree(place, ignore_errors=True)
+    """Take a directory away with all that is in it. `shutil` would bring every kind of archive, for good."""
+    for folder, folders, files in os.walk(place, topdown=False):
+        for name in (*files, *folders):
+            each = os.path.join(folder, name)  # noqa: PTH118 - `walk` gives texts
+            with suppress(OSError):
+                os.unlink(each) if name in files or os.path.islink(each) else os.rmdir(each)  # noqa: PTH106, PTH108, PTH114 - the same
+    with suppress(OSError):
+        place.rmdir()
 
 
 def _one_line(note: str) -> str:

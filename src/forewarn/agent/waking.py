@@ -15,7 +15,12 @@ _SLICE_SECONDS = 0.5  # how often a wait looks up, if nobody calls
 class Waker:
     """One thread waits; any other may wake it."""
 
-    def __init__(self, look_up: Callable[[], None], timer: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        look_up: Callable[[], None],
+        timer: Callable[[], float] = time.monotonic,
+        selector: selectors.BaseSelector | None = None,
+    ) -> None:
         self._look_up = look_up
         self._timer = timer
         self._lock = threading.Lock()
@@ -23,7 +28,7 @@ class Waker:
         self._inner, self._outer = socket.socketpair()
         self._inner.settimeout(0)
         self._outer.settimeout(0)
-        self._selector = selectors.DefaultSelector()
+        self._selector = selector or selectors.DefaultSelector()
         self._selector.register(self._inner, selectors.EVENT_READ)
 
     def wake(self) -> None:

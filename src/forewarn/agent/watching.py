@@ -19,7 +19,7 @@ from forewarn.agent.metadata import Answer, EndpointError, Metadata
 from forewarn.agent.settings import Settings
 from forewarn.agent.waking import Waker
 
-_LONGEST_PAUSE_SECONDS = 3.0  # between two tries, whatever goes wrong: a notice may be that short
+_LONGEST_PAUSE_SECONDS = 2.5  # between two tries, whatever goes wrong: an event may be there for 3 s only
 _QUICK_TRIES = 5  # after a failure, four times as fast: a fault that passes must not hide an event
 _STEADY_TRIES = 15  # then at the usual pace, and then at half of it
 _SLOW_KINDS = {"throttled", "gone"}  # the endpoint asks for time
@@ -72,6 +72,7 @@ class Watcher:
         on_sighting: Callable[[Sighting], None],
         on_trouble: Callable[[Trouble], None],
         jitter: Callable[[], float] = _jitter,
+        make_waker: Callable[[Callable[[], None]], Waker] = Waker,
     ) -> None:
         self._metadata = metadata
         self._clock = clock
@@ -79,6 +80,7 @@ class Watcher:
         self._on_sighting = on_sighting
         self._on_trouble = on_trouble
         self._jitter = jitter
+        self._make_waker = make_waker
         self._waker: Waker | None = None
         self._stop = threading.Event()
         self._asked = 0  # how often somebody wanted a new look
@@ -97,11 +99,13 @@ class Watcher:
         """Watch until `stop`; after that is set, `look_again` has it end at once."""
         self._stop = stop
         self._good_at = self._clock.monotonic()
-        waker = self._waker = Waker(self._look_up)
+        waker = self._waker = self._make_waker(self._look_up)
         try:
             while not stop.is_set():
+                asked = self._asked
                 pause = self._turn(waker)
-                waker.pause(pause, lambda: stop.is_set() or self._asked != self._answered)
+                # A look that was asked for and failed is tried again at the usual pace; a new wish is heeded now.
+                waker.pause(pause, lambda asked=asked: stop.is_set() or self._asked != asked)  # type: ignore[misc]
         finally:
             self._metadata.close()
             waker.close()
@@ -181,6 +185,7 @@ class Watcher:
     def _note_failure(self, problem: EndpointError) -> float:
         """Tell it, and how long to pause."""
         self._failures += 1
+        self._has_tag = False  # the next question is one without a condition, which nobody holds
         self._is_blind = self._is_blind or self._is_overdue()
         self._tell_trouble(problem.kind, problem.message)
         pause = self._settings.poll_seconds * self._jitter()

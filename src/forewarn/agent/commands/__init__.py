@@ -42,6 +42,8 @@ def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
 
 
 def _parse(arguments: Sequence[str], program: str) -> SimpleNamespace:
-    from forewarn.agent.commands.parser import build_parser  # noqa: PLC0415 - `run` lets go of it again
+    from forewarn.agent.commands.parser import COMMANDS, build_parser  # noqa: PLC0415 - `run` lets go of it again
 
-    return SimpleNamespace(**vars(build_parser(program).parse_args(list(arguments))))
+    asked = arguments[0] if arguments else ""
+    only = asked if asked in {name for name, *_ in COMMANDS} else ""
+    return SimpleNamespace(**vars(build_parser(program, only=only).parse_args(list(arguments))))

@@ -33,8 +33,8 @@ COMMANDS = (
 )
 
 
-def build_parser(program: str, width: int | None = None) -> argparse.ArgumentParser:
-    """The whole command."""
+def build_parser(program: str, width: int | None = None, only: str = "") -> argparse.ArgumentParser:
+    """The whole command; or with the options of only one subcommand, which is quicker and smaller."""
     parser = _parser(program, width, "[OPTIONS] COMMAND [ARGS]...")
     parser.description = "The program in the guest: watches, prepares, approves, recovers."
     parser.epilog = _EPILOG
@@ -46,7 +46,8 @@ def build_parser(program: str, width: int | None = None) -> argparse.ArgumentPar
         command = below.add_parser(name, help=text, add_help=False, allow_abbrev=False)
         _dress(command, f"{program} {usage}", text, width)
         command.set_defaults(module=module)
-        _ARGUMENTS[name](command)
+        if only in {"", name}:
+            _ARGUMENTS[name](command)
     return parser
 
 

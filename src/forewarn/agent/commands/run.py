@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -45,4 +46,5 @@ def _let_go_of_what_was_needed_once() -> None:
         parent, _, child = name.rpartition(".")
         if parent in sys.modules:
             vars(sys.modules[parent]).pop(child, None)
+    re.purge()  # it remembers every expression that those modules have compiled
     gc.collect()

@@ -133,10 +133,6 @@ def _start(program: Program, place: Path) -> tuple[subprocess.Popen[bytes], subp
     identity = _identity(program.user, place)
     readable, writable = os.pipe()
     try:
-        with (place / "output").open("wb") as kept:
-            output_keeper = subprocess.Popen(  # noqa: S603 - our own words
-                [SHELL, "-c", output.KEEPER], stdin=readable, stdout=kept, cwd="/", start_new_session=True
-            )
         with (place / "event.json").open("rb") as event:
             minder = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603 - the command is the operator's
                 [SHELL, "-c", _MINDER, "minder", program.cwd, *program.arguments],
@@ -148,10 +144,23 @@ def _start(program: Program, place: Path) -> tuple[subprocess.Popen[bytes], subp
                 start_new_session=True,
                 **identity,
             )
+        try:
+            output_keeper = _keep_output(readable, place)  # after the command, which does not wait for it
+        except OSError:
+            end_group(minder.pid, 0)
+            minder.wait(1)
+            raise
     finally:
         os.close(readable)
         os.close(writable)
     return minder, output_keeper
+
+
+def _keep_output(readable: int, place: Path) -> subprocess.Popen[bytes]:
+    with (place / "output").open("wb") as kept:
+        return subprocess.Popen(  # noqa: S603 - our own words
+            [SHELL, "-c", output.KEEPER], stdin=readable, stdout=kept, cwd="/", start_new_session=True
+        )
 
 
 def _identity(user: str, place: Path) -> dict[str, object]:
