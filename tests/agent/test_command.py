@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import resource
 import signal
+import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -15,7 +17,7 @@ import pytest
 
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
-from forewarn.agent.handlers.proc import is_alive, process
+from forewarn.agent.handlers.proc import is_alive, is_session_of, process
 from forewarn.agent.handlers.processes import Program, run_minded
 from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until
@@ -280,6 +282,29 @@ def test_a_hanging_command_of_another_user_is_ended(tmp_path):
     result = COMMAND.run(attempt(tmp_path, sh("sleep 300", user="nobody"), seconds=3))
 
     assert result.note == "its time of 3 s was up, and SIGTERM ended it"
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("name", ["given_up.json.part", "given_up.json", "output", "event.json"])
+def test_the_user_of_a_command_cannot_have_the_agent_write_to_a_file_of_its_own(tmp_path, name):
+    precious = tmp_path / "precious"
+    precious.write_text("root's\n")
+    links = "; ".join(f"ln -sf {precious} /proc/$PPID/cwd/{place}{name}" for place in ("", "../"))
+
+    result = COMMAND.run(attempt(tmp_path, sh(f"{links}; sleep 300", user="nobody"), seconds=2))
+
+    assert "its time of 2 s was up" in result.note
+    assert precious.read_text() == "root's\n"
+
+
+@pytest.mark.system
+def test_a_session_is_somebodys_only_if_all_of_it_is_theirs():
+    with subprocess.Popen(["sleep", "300"], start_new_session=True, user="nobody") as theirs:
+        nobody = pwd.getpwnam("nobody").pw_uid
+        told = is_session_of(theirs.pid, nobody), is_session_of(theirs.pid, 0), is_session_of(1, nobody)
+        theirs.kill()
+
+    assert told == (True, False, False)
 
 
 @pytest.mark.parametrize(

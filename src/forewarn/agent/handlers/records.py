@@ -112,7 +112,10 @@ class Before:
 
 
 def _write(path: Path, said: Mapping[str, Any], *, is_lasting: bool) -> None:
-    with path.open("w", encoding="utf-8") as file:
+    """Into a new file, always: what lies there under that name may lead elsewhere, and is taken away."""
+    path.unlink(missing_ok=True)
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with os.fdopen(number, "w", encoding="utf-8") as file:
         json.dump(said, file)
         if is_lasting:
             file.flush()
