@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from forewarn.agent.case import Case, Direction
+from forewarn.agent.case import Case, Direction, Outcome
 from forewarn.agent.clock import Clock
+from forewarn.agent.effects import own_memory
 from forewarn.agent.handlers.base import Handler, Result, Task
 from forewarn.agent.policy import Step
 
@@ -153,7 +154,8 @@ class Runner:
     def _task(self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int) -> Task:
         not_before = case.event.not_before
         left = (not_before - self._clock.now()).total_seconds() if not_before else None
-        effect = zlib.crc32(repr((step.uses, sorted(step.options.items()))).encode())
+        run, done = case.run(step.name, direction), case.run(step.name)
+        memory = run.memory if run else ""
         return Task(
             event=case.event,
             step=step.name,
@@ -164,7 +166,8 @@ class Runner:
             vm=case.vm,
             scratch=self._state_dir / "runs" / _fit(case.id) / f"{_fit(step.name)}.{direction}.{try_number}",
             seconds_to_not_before=left,
-            memory=self._state_dir / "memory" / f"{_fit(step.uses)}-{effect:08x}",
+            memory=self._state_dir / "memory" / _fit(memory or own_memory(step, case)),
+            was_done=direction is Direction.UNDO and done is not None and done.outcome is Outcome.DONE,
         )
 
     def _run(self, attempt: Attempt, kind: str, task: Task, takes_over: bool) -> None:  # noqa: FBT001 - a thread's argument

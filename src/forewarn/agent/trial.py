@@ -150,6 +150,8 @@ class Trial:
             stop=stop,
             seconds_to_not_before=(not_before - self._clock.now()).total_seconds() if not_before else None,
             memory=memory,
+            was_done=move.direction is Direction.UNDO
+            and self._case.runs[step.name, Direction.DO].outcome is Outcome.DONE,
         )
 
     def _await(self, wake_at: datetime | None) -> None:

@@ -31,7 +31,7 @@ from forewarn.agent.handlers.proc import Process, boot_id, is_alive, is_session_
 from forewarn.agent.handlers.records import keep, mark, marked, recall
 
 SHELL = "/bin/sh"
-# It works in a directory of its own, within the attempt's, and uses only what the shell has built in, whatever PATH
+# It works in a directory of its own within the attempt's, and uses only what the shell has built in, whatever PATH
 # says. The traps keep it alive, to tell the status, when the whole group gets SIGTERM; the command itself gets the
 # defaults back.
 _MINDER = """
