@@ -139,9 +139,39 @@ def test_a_description_that_no_variable_can_hold_does_not_stop_the_command(tmp_p
 
 
 def test_variables_and_directory_are_what_the_options_say(tmp_path):
-    options = sh("echo $COLOUR; pwd", environment={"COLOUR": "green"}, cwd=str(tmp_path))
+    options = sh("echo $COLOUR; pwd", environment={"COLOUR": "red"}, cwd=str(tmp_path))
 
-    assert COMMAND.run(attempt(tmp_path, options)).note == f"green | {tmp_path}"
+    assert COMMAND.run(attempt(tmp_path, options)).note == f"red | {tmp_path}"
+
+
+KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("echo token is $TOKEN", "token is [secret]"),
+        ('echo "$KEY"; exit 3', "exit status 3: [secret]"),
+        ('echo "$KEY" | tail -n 2', "[secret] | [secret]"),
+    ],
+)
+def test_what_the_environment_holds_is_not_told_in_the_note(tmp_path, text, note):
+    options = sh(text, environment={"TOKEN": "s3cr3t", "KEY": KEY})
+    task = attempt(tmp_path, options)
+
+    assert COMMAND.run(task).note == note
+    assert COMMAND.take_over(task).note == note
+
+
+@pytest.mark.parametrize("length", [290, 295, 300, 2395, 2400, 2405, 2410])
+def test_half_a_secret_is_not_told_where_the_output_is_cut(tmp_path, length):
+    options = sh(
+        f"printf '%s' \"$TOKEN\"; printf '%{length}s' . | tr ' ' '\\n'", environment={"TOKEN": "qqqqqqqppppppp"}
+    )
+
+    note = COMMAND.run(attempt(tmp_path, options)).note
+
+    assert "p" not in note.replace("[secret]", "")
 
 
 def test_what_systemd_tells_the_agent_alone_is_kept_from_commands(tmp_path, monkeypatch):

@@ -103,6 +103,15 @@ def test_what_a_handler_says_is_one_line_of_bounded_length(tmp_path: Path):
     assert len(note) == 500
 
 
+def test_what_a_handler_says_is_told_without_secrets(tmp_path: Path):
+    stage = Stage({"drain do": lambda _: Result(is_done=False, note="wrong password: hunter22")})
+    track = Track(tmp_path, stage, conceal=lambda text: text.replace("hunter22", "[secret]"))
+
+    track.runner.begin(a_case(), a_step(), DO, 1, 1)
+
+    assert track.next().result.note == "wrong password: [secret]"
+
+
 def test_a_place_that_cannot_be_made_is_a_failure_not_a_crash(tmp_path: Path):
     (tmp_path / "runs").touch()
     stage = Stage()

@@ -23,6 +23,7 @@ from forewarn.agent.company import Alone, Company, Promise
 from forewarn.agent.events import Document, Event
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
+from forewarn.agent.logs import concealing, secrets_of
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
@@ -98,7 +99,14 @@ class Keeper:
         self._names = names
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
-        self._runner = Runner(self.send, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run)
+        self._runner = Runner(
+            self.send,
+            find,
+            settings.state_dir,
+            clock,
+            is_dry_run=settings.is_dry_run,
+            conceal=concealing(secrets_of(settings, find)),
+        )
         self._approver = Approver(metadata.approve, self.send)
         self._reporter = Reporter(settings.profiles)
         self._say = self._reporter.say

@@ -66,12 +66,14 @@ class Runner:
         clock: Clock,
         *,
         is_dry_run: bool = False,
+        conceal: Callable[[str], str] = str,
     ) -> None:
         self._tell = tell
         self._find = find
         self._state_dir = state_dir
         self._clock = clock
         self._is_dry_run = is_dry_run
+        self._conceal = conceal
         self._numbers = count(1)
         self._running: dict[Attempt, _Running] = {}
 
@@ -180,7 +182,7 @@ class Runner:
         except Exception as problem:  # a handler that breaks is a step that failed
             log.exception("a handler broke", extra={"event": attempt.event, "step": attempt.step})
             result = Result(is_done=False, note=f"the handler broke: {problem!r}")
-        self._tell(Ended(attempt, result and Result(result.is_done, _one_line(result.note))))
+        self._tell(Ended(attempt, result and Result(result.is_done, _one_line(self._conceal(result.note)))))
 
 
 def _remove(place: Path) -> None:

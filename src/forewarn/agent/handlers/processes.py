@@ -15,7 +15,7 @@ import json
 import os
 import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -68,6 +68,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     grace_seconds: float = 2
+    secrets: tuple[str, ...] = ()  # what is not to be told of its output
 
 
 def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
@@ -89,13 +90,13 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     with suppress(subprocess.TimeoutExpired):
         minder.wait(1)
     _collect(output_keeper)
-    words = output.last_lines(place / "output")
+    words = output.last_lines(place / "output", program.secrets)
     if how:
         return _failure(f"{deadline.why()}, and {how}", words)
     return _judge(minder.returncode, words)
 
 
-def take_over_minded(task: Task) -> Result | None:
+def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None:
     """What came of a program that an earlier agent began; None where it did not begin, and never will."""
     place = _last_place(task.scratch)
     if place is None:
@@ -107,9 +108,9 @@ def take_over_minded(task: Task) -> Result | None:
         minder = _claimant(place)
         if minder is not None and is_alive(minder) and not _is_impostor(minder, begun):
             end_group(minder.pid, float(begun.get("grace_seconds", 2)))
-        return _failure("it was given up when the agent ended", output.last_lines(place / "output"))
+        return _failure("it was given up when the agent ended", output.last_lines(place / "output", secrets))
     if (status := _status(place)) is not None:
-        return _judge(status, output.last_lines(place / "output"))
+        return _judge(status, output.last_lines(place / "output", secrets))
     if begun.get("is_minded") is False:
         return _failure("it ran when the agent ended, and what came of it is not known")
     if begun.get("boot") != boot_id():
@@ -120,7 +121,7 @@ def take_over_minded(task: Task) -> Result | None:
     if minder is None:
         said = _read(place / _MINDERS / "claim").strip()
         return None if said == _VOID else _failure("it died with the agent before it had well begun")
-    return _wait_for(minder, place, task, begun)
+    return _wait_for(minder, place, task, begun, secrets)
 
 
 def _is_impostor(minder: Process, begun: Mapping[str, Any]) -> bool:
@@ -130,7 +131,9 @@ def _is_impostor(minder: Process, begun: Mapping[str, Any]) -> bool:
     return not is_believed and is_alive(minder)  # in this order: it may end while it is looked at
 
 
-def _wait_for(minder: Process, place: Path, task: Task, begun: Mapping[str, Any]) -> Result:
+def _wait_for(
+    minder: Process, place: Path, task: Task, begun: Mapping[str, Any], secrets: Collection[str]
+) -> Result:
     if _is_impostor(minder, begun):
         return _failure(
             f"process {minder.pid} claims to be it and is not its user's: what came of it is not known"
@@ -140,8 +143,8 @@ def _wait_for(minder: Process, place: Path, task: Task, begun: Mapping[str, Any]
     while is_alive(minder):
         if not deadline.pause(_LOOK_SECONDS):
             how = _give_up(minder.pid, place, grace_seconds) if is_alive(minder) else "it ended"
-            return _failure(f"{deadline.why()}, and {how}", output.last_lines(place / "output"))
-    words = output.last_lines(place / "output")
+            return _failure(f"{deadline.why()}, and {how}", output.last_lines(place / "output", secrets))
+    words = output.last_lines(place / "output", secrets)
     status = _status(place)  # read after its end: now or never
     return _failure("it died with the agent, or was ended", words) if status is None else _judge(status, words)
 
@@ -215,7 +218,7 @@ def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
         environment=program.environment,
         said_to_it=place / "event.json",
     )
-    words = output.as_one_line(ended.output)
+    words = output.as_one_line(ended.output, program.secrets)
     return _failure(f"{deadline.why()}, and {ended.how}", words) if ended.how else _judge(ended.status or 0, words)
 
 
