@@ -21,7 +21,7 @@ from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper, Named, Nudge
 from forewarn.agent.listening import Answer, Listener
 from forewarn.agent.logs import begin_logging, secrets_of
-from forewarn.agent.metadata import Metadata
+from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
 from forewarn.agent.server import Desk
@@ -130,9 +130,8 @@ class Agent:
                 self.keeper.send(Named(self._metadata.compute_name()))
             except Exception as problem:  # noqa: BLE001 - whatever it is, the next try may go well
                 if tries == 0:
-                    log.warning(
-                        "this VM's name is not known: %s", getattr(problem, "message", None) or repr(problem)
-                    )
+                    words = problem.message if isinstance(problem, EndpointError) else repr(problem)
+                    log.warning("this VM's name is not known: %s", words)
                     self.keeper.send(Named(""))  # the other names have to do until then
             else:
                 return
