@@ -113,11 +113,19 @@ class Plain(_Discreet):
         """The line."""
         at = datetime.fromtimestamp(record.created, UTC)
         level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
-        said = " ".join(f"{name}={_quoted(str(value))}" for name, value in fields_of(record).items())
-        trace = self._trace(record)
-        line = f"{at:%H:%M:%SZ} {level}{record.getMessage()}" + (f"  {said}" if said else "")
-        return self.conceal(f"{line}\n{trace}" if trace else line)
+        said = " ".join(f"{name}={_quoted(self.conceal(str(value)))}" for name, value in fields_of(record).items())
+        trace = "\n".join(_harmless(each) for each in self.conceal(self._trace(record)).splitlines())
+        line = f"{at:%H:%M:%SZ} {level}{_harmless(self.conceal(record.getMessage()))}" + (
+            f"  {said}" if said else ""
+        )
+        return f"{line}\n{trace}" if trace else line
 
 
 def _quoted(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False) if not value or any(c.isspace() for c in value) else value
+    is_plain = value and not any(each.isspace() for each in value)
+    return _harmless(value if is_plain else json.dumps(value, ensure_ascii=False))
+
+
+def _harmless(text: str) -> str:
+    """A text that does nothing to a terminal but stand there: some of the words come from outside."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
