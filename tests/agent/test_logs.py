@@ -86,7 +86,7 @@ def test_secrets_are_in_no_line_not_even_in_a_traceback():
     begin_logging(Settings(), ["hunter22", "abc"], stream)
 
     try:
-        raise ValueError("wrong password: hunter22")
+        raise ValueError("wrong password: hunter22")  # noqa: TRY301 - there has to be a traceback
     except ValueError:
         log.exception("it has hunter22 in it", extra={"note": "hunter22!", "event": "abc"})
 
