@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import resource
 import signal
+import subprocess
 import sys
 import threading
 from dataclasses import replace
@@ -15,7 +17,7 @@ import pytest
 
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
-from forewarn.agent.handlers.proc import is_alive, process
+from forewarn.agent.handlers.proc import is_alive, is_session_of, process
 from forewarn.agent.handlers.processes import Program, run_minded
 from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until
@@ -137,9 +139,39 @@ def test_a_description_that_no_variable_can_hold_does_not_stop_the_command(tmp_p
 
 
 def test_variables_and_directory_are_what_the_options_say(tmp_path):
-    options = sh("echo $COLOUR; pwd", environment={"COLOUR": "green"}, cwd=str(tmp_path))
+    options = sh("echo $COLOUR; pwd", environment={"COLOUR": "red"}, cwd=str(tmp_path))
 
-    assert COMMAND.run(attempt(tmp_path, options)).note == f"green | {tmp_path}"
+    assert COMMAND.run(attempt(tmp_path, options)).note == f"red | {tmp_path}"
+
+
+KEY = "-----BEGIN KEY-----\nMIIEvQIBADANBg\nkqhkiG9w0BAQEF\n-----END KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("echo token is $TOKEN", "token is [secret]"),
+        ('echo "$KEY"; exit 3', "exit status 3: [secret]"),
+        ('echo "$KEY" | tail -n 2', "[secret] | [secret]"),
+    ],
+)
+def test_what_the_environment_holds_is_not_told_in_the_note(tmp_path, text, note):
+    options = sh(text, environment={"TOKEN": "s3cr3t", "KEY": KEY})
+    task = attempt(tmp_path, options)
+
+    assert COMMAND.run(task).note == note
+    assert COMMAND.take_over(task).note == note
+
+
+@pytest.mark.parametrize("length", [290, 295, 300, 2395, 2400, 2405, 2410])
+def test_half_a_secret_is_not_told_where_the_output_is_cut(tmp_path, length):
+    options = sh(
+        f"printf '%s' \"$TOKEN\"; printf '%{length}s' . | tr ' ' '\\n'", environment={"TOKEN": "qqqqqqqppppppp"}
+    )
+
+    note = COMMAND.run(attempt(tmp_path, options)).note
+
+    assert "p" not in note.replace("[secret]", "")
 
 
 def test_what_systemd_tells_the_agent_alone_is_kept_from_commands(tmp_path, monkeypatch):
@@ -280,6 +312,29 @@ def test_a_hanging_command_of_another_user_is_ended(tmp_path):
     result = COMMAND.run(attempt(tmp_path, sh("sleep 300", user="nobody"), seconds=3))
 
     assert result.note == "its time of 3 s was up, and SIGTERM ended it"
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("name", ["given_up.json.part", "given_up.json", "output", "event.json"])
+def test_the_user_of_a_command_cannot_have_the_agent_write_to_a_file_of_its_own(tmp_path, name):
+    precious = tmp_path / "precious"
+    precious.write_text("root's\n")
+    links = "; ".join(f"ln -sf {precious} /proc/$PPID/cwd/{place}{name}" for place in ("", "../"))
+
+    result = COMMAND.run(attempt(tmp_path, sh(f"{links}; sleep 300", user="nobody"), seconds=2))
+
+    assert "its time of 2 s was up" in result.note
+    assert precious.read_text() == "root's\n"
+
+
+@pytest.mark.system
+def test_a_session_is_somebodys_only_if_all_of_it_is_theirs():
+    with subprocess.Popen(["sleep", "300"], start_new_session=True, user="nobody") as theirs:
+        nobody = pwd.getpwnam("nobody").pw_uid
+        told = is_session_of(theirs.pid, nobody), is_session_of(theirs.pid, 0), is_session_of(1, nobody)
+        theirs.kill()
+
+    assert told == (True, False, False)
 
 
 @pytest.mark.parametrize(

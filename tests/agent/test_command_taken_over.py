@@ -94,6 +94,42 @@ def test_a_taken_over_command_that_hangs_ends_with_all_that_it_started_when_its_
     assert process(pid) is None
 
 
+def test_a_process_that_is_not_the_commands_is_not_ended_whatever_its_claim_says(tmp_path):
+    options = waits_for_go(tmp_path)
+    pid = killed_in_the_middle(tmp_path, options)
+    with subprocess.Popen(["sleep", "300"], process_group=0) as other:
+        stat = Path(f"/proc/{other.pid}/stat").read_text()
+        next(tmp_path.rglob("claim")).write_text(f"{other.pid} {stat}")
+
+        result = COMMAND.take_over(attempt(tmp_path, options, seconds=0.3))
+
+        lives_on = other.poll() is None
+        other.kill()
+    os.killpg(os.getpgid(pid), signal.SIGKILL)
+    assert lives_on
+    assert result is not None
+    assert (result.is_done, "is not its user's" in result.note) == (False, True)
+
+
+@pytest.mark.parametrize("name", ["claim", "status"])
+def test_a_pipe_where_a_word_of_the_minder_should_be_holds_nothing_up(tmp_path, name):
+    options = waits_for_go(tmp_path)
+    pid = killed_in_the_middle(tmp_path, options)
+    claim = next(tmp_path.rglob("claim"))
+    os.killpg(os.getpgid(pid), signal.SIGKILL)
+    (claim.parent / name).unlink(missing_ok=True)
+    os.mkfifo(claim.parent / name)
+    results = []
+
+    asking = threading.Thread(
+        target=lambda: results.append(COMMAND.take_over(attempt(tmp_path, options))), daemon=True
+    )
+    asking.start()
+    asking.join(20)
+
+    assert [each.is_done for each in results] == [False]
+
+
 def test_a_command_that_was_killed_with_its_agent_has_failed_and_is_not_begun_again(tmp_path):
     options = waits_for_go(tmp_path)
     pid = killed_in_the_middle(tmp_path, options)
@@ -157,7 +193,7 @@ def test_a_minder_that_comes_late_does_not_begin_what_the_next_agent_may_begin(t
 
     looked = COMMAND.take_over(task)
     late = subprocess.run(
-        ["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place, check=False
+        ["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place / "minder", check=False
     )
 
     assert looked is None

@@ -6,8 +6,23 @@ from dataclasses import replace
 
 import pytest
 
+from forewarn.agent.effects import Scene, memory_of
 from forewarn.agent.policy import Approval, OnFailure
-from tests.agent.little_world import BEGUN, DO, DONE, FAILED, SKIPPED, UNDO, World, a_profile, a_step, an_event
+from tests.agent.little_world import (
+    BEGUN,
+    DO,
+    DONE,
+    FAILED,
+    NOW,
+    SKIPPED,
+    UNDO,
+    World,
+    a_case,
+    a_profile,
+    a_run,
+    a_step,
+    an_event,
+)
 
 DRAIN = a_profile(a_step(), approval=Approval.NEVER)
 
@@ -170,3 +185,26 @@ def test_a_step_without_an_undo_runs_for_every_event():
     world.see(an_event("E1")).end("E1", "drain").see(an_event("E2"))
 
     assert world.acted == [("E1", "drain", DO), ("E2", "drain", DO)]
+
+
+def test_an_attempt_keeps_its_memory_where_it_was_whatever_the_options_are_by_now():
+    mine = a_case(runs={("drain", DO): a_run(FAILED, memory="command/old/name")})
+    edited = a_profile(a_step(options={"command": ["drain", "--soft"]}))
+
+    assert memory_of(edited.steps[0], Scene(mine, edited, (), NOW)) == "command/old/name"
+
+
+def test_an_event_that_begins_what_another_left_half_done_keeps_its_memory_in_the_same_place():
+    other = a_case(an_event("E1"), profile="spot", runs={("out", DO): a_run(FAILED, memory="command/spot/out")})
+    drain = a_profile(a_step())
+    spot = a_profile(a_step("out", options={"command": ["drain"]}), name="spot")
+    scene = Scene(a_case(an_event("E2")), drain, (other,), NOW, {"drain": drain, "spot": spot})
+
+    assert memory_of(drain.steps[0], scene) == "command/spot/out"
+
+
+def test_another_kind_of_handler_is_not_given_what_it_could_not_read():
+    mine = a_case(runs={("drain", DO): a_run(DONE, memory="haproxy/drain/drain")})
+    drain = a_profile(a_step(uses="systemd"))
+
+    assert memory_of(drain.steps[0], Scene(mine, drain, (), NOW)) == "systemd/drain/drain"

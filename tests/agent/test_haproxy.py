@@ -13,7 +13,7 @@ from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.haproxy_socket import RuntimeSocket
 from tests.agent.haproxy_process import haproxy
 from tests.agent.receiver import receiving
-from tests.agent.tasks import attempt
+from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until
 
 HAPROXY = find("haproxy")
@@ -144,6 +144,47 @@ def test_a_socket_where_nobody_is_is_a_failure_at_once(tmp_path):
 
     assert not result.is_done
     assert "does not answer: [Errno 2]" in result.note
+
+
+@pytest.mark.system
+def test_an_event_that_finds_a_server_half_drained_by_another_sets_it_ready_all_the_same(tmp_path):
+    with receiving(holds=True) as a, haproxy(tmp_path, {"a": a.url.removeprefix("http://")}) as balancer:
+        request = threading.Thread(target=balancer.get)
+        request.start()
+        wait_until(lambda: bool(a.got), "a request to be under way")
+        first = HAPROXY.run(attempt(tmp_path, options(balancer.socket), seconds=1))
+        a.held.set()
+        request.join(20)
+        later = replace(EVENT, id="LATER")
+
+        second = HAPROXY.run(attempt(tmp_path, options(balancer.socket), event=later))
+        undone = HAPROXY.run(attempt(tmp_path, options(balancer.socket), event=later, direction=Direction.UNDO))
+
+        assert (first.is_done, second.is_done) == (False, True)
+        assert undone.note == "web/a is ready"
+        assert ask(balancer).server("web/a").is_ready
+
+
+@pytest.mark.system
+def test_servers_are_set_ready_whatever_the_file_names_by_now(tmp_path):
+    with haproxy(tmp_path, {"a": "127.0.0.1:9", "b": "127.0.0.1:9"}) as balancer:
+        HAPROXY.run(attempt(tmp_path, options(balancer.socket, "web/a")))
+        HAPROXY.run(attempt(tmp_path, options(balancer.socket, "web/b"), try_number=2))
+
+        undone = HAPROXY.run(attempt(tmp_path, options(balancer.socket, "web/b"), direction=Direction.UNDO))
+
+        assert undone.is_done
+        assert [ask(balancer).server(name).is_ready for name in ("web/a", "web/b")] == [True, True]
+
+
+def test_an_undo_of_a_drain_of_which_no_record_is_left_has_failed_and_says_so(tmp_path):
+    task = attempt(tmp_path, options(str(tmp_path / "none")), direction=Direction.UNDO)
+
+    result = HAPROXY.run(replace(task, was_done=True))
+
+    assert not result.is_done
+    assert "not known any more" in result.note
+    assert "see to it by hand" in result.note
 
 
 def test_an_undo_without_a_drain_touches_nothing(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -143,6 +145,21 @@ def serving(act: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
 def test_nobody_there_is_unreachable():
     with pytest.raises(ExchangeFailed, match="cannot be reached") as caught:
         exchange(("127.0.0.1", free_port()), GET, 5)
+
+    assert caught.value.kind == "unreachable"
+
+
+def test_a_process_that_may_open_no_more_files_is_told_that_nobody_can_be_reached():
+    with saying(b"") as listener:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        spare = os.dup(0)
+        os.close(spare)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (spare, hard))
+        try:
+            with pytest.raises(ExchangeFailed, match="Too many open files") as caught:
+                exchange(listener.getsockname(), GET, 5)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
     assert caught.value.kind == "unreachable"
 

@@ -149,6 +149,27 @@ def test_a_broken_journal_is_set_aside_and_said(tmp_path: Path, content: bytes |
     assert journal.load() == [FULL]
 
 
+def test_a_broken_journal_is_set_aside_with_the_log_that_sqlite_has_left_beside_it(tmp_path: Path):
+    journal = Journal(tmp_path)
+    journal.close()
+    (tmp_path / "journal.db-wal").write_bytes(b"what was written last")
+
+    journal._set_aside(tmp_path)
+
+    assert (tmp_path / "journal.db.broken-1-wal").read_bytes() == b"what was written last"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["journal.db.broken-1", "journal.db.broken-1-wal"]
+
+
+def test_a_broken_journal_whose_setting_aside_was_interrupted_comes_to_its_log(tmp_path: Path):
+    (tmp_path / "journal.db").write_bytes(b"this is no database" * 100)
+    (tmp_path / "journal.db.broken-1-wal").write_bytes(b"what was written last")
+
+    Journal(tmp_path).save(FULL)
+
+    assert (tmp_path / "journal.db.broken-1").exists()
+    assert (tmp_path / "journal.db.broken-1-wal").read_bytes() == b"what was written last"
+
+
 def test_a_journal_of_a_later_version_is_refused_and_not_touched(tmp_path: Path):
     with sqlite3.connect(tmp_path / "journal.db") as rows:
         rows.execute("PRAGMA user_version = 99")

@@ -331,3 +331,14 @@ class Full:
 
     def close(self) -> None:
         self._rows.close()
+
+
+def test_what_is_odd_about_answers_is_said_once(azure: Azure, tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    azure.show(event("E1"), {"EventType": "Reboot"})
+
+    with kept(azure.url, tmp_path, Stage(), a_profile(approval=Approval.NEVER)) as agent:
+        agent.wait_for(lambda case: case.is_open, "the event")
+        azure.wait_for_polls(10)
+
+    said = [each for each in caplog.messages if each.startswith("the endpoint's answer has")]
+    assert len(said) == 1

@@ -78,6 +78,27 @@ def test_an_attempt_that_never_began_is_begun_as_the_same_try(azure: Azure, tmp_
     assert case.run("drain").tries == 2
 
 
+def test_an_undo_finds_what_was_remembered_though_the_file_was_edited_meanwhile(azure: Azure, tmp_path: Path):
+    azure.show(event("E1"))
+    stage = Stage()
+    with kept(azure.url, tmp_path, stage, DRAIN) as agent:
+        agent.wait_for(ended(), "the end of the step")
+        azure.show(event("E1"), event("E2"))
+        agent.wait_for(ended(), "the second event to rely on it", "E2")
+    azure.show(event("E2"))
+    edited = a_profile(a_step(options={"command": ["drain"], "environment": {"LEVEL": "2"}}))
+
+    with kept(azure.url, tmp_path, stage, edited) as agent:
+        agent.wait_until_closed("E1")
+        azure.show()
+        agent.wait_until_closed("E2")
+
+    assert stage.ran() == ["E1 drain do", "E2 drain undo"]
+    done, undone = stage.tasks
+    assert undone.memory == done.memory
+    assert undone.was_done
+
+
 def test_an_attempt_of_which_nothing_can_be_known_has_failed_and_is_not_approved(azure: Azure, tmp_path: Path):
     left_behind(tmp_path, runs={("drain", DO): run_of(Outcome.BEGUN)})
     azure.show(event("E1"))

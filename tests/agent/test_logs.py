@@ -55,6 +55,22 @@ def test_a_person_at_a_terminal_reads_words():
     assert stream.getvalue().endswith('Z warning: step failed  event=E1 note="exit status 3"\n')
 
 
+def test_what_comes_from_outside_does_nothing_to_a_terminal():
+    stream = Terminal()
+    begin_logging(Settings(), ["se\ncret"], stream)
+
+    try:
+        "".encode("\x1b]0;mine\x07")
+    except LookupError:
+        log.exception(
+            "the leader was not told: %s", "\x1b[2J\nse\ncret", extra={"event": "E\x1b[31m", "x": "a \x9b"}
+        )
+
+    first, *trace = stream.getvalue().splitlines()
+    assert first.endswith('the leader was not told: \\x1b[2J\\n[secret]  event=E\\x1b[31m x="a \\x9b"')
+    assert trace[-1] == "LookupError: unknown encoding: \\x1b]0;mine\\x07"
+
+
 @pytest.mark.parametrize(("form", "is_json"), [("json", True), ("plain", False)])
 def test_the_form_can_be_chosen(form: str, *, is_json: bool):
     stream = Terminal()

@@ -39,6 +39,14 @@ def test_it_says_when_it_is_ready_how_it_is_and_when_it_stops(systemd: socket.so
     ]
 
 
+def test_an_events_id_is_never_taken_for_another_message(systemd: socket.socket):
+    notifier = Notifier({"NOTIFY_SOCKET": systemd.getsockname()})
+
+    notifier.status("watching, Reboot E1\nMAINPID=1\x1b[2J \ud800 Scheduled")
+
+    assert heard(systemd) == "STATUS=watching, Reboot E1?MAINPID=1?[2J ? Scheduled"
+
+
 def test_the_watchdog_is_patted_three_times_as_often_as_it_has_to_be(systemd: socket.socket):
     notifier = Notifier({"NOTIFY_SOCKET": systemd.getsockname(), "WATCHDOG_USEC": "30000000"})
     systemd.settimeout(0)

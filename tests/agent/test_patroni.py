@@ -187,6 +187,38 @@ def test_a_member_that_did_not_lead_before_does_not_take_the_lead(tmp_path):
     assert cluster.switchovers == []
 
 
+def test_a_member_that_is_asked_twice_and_leads_the_second_time_takes_the_lead_back(tmp_path):
+    with imitation(leader="pg-2") as cluster:
+        said = options(cluster, fail_back=True)
+        PATRONI.run(attempt(tmp_path, said))
+        cluster.leader = "pg-1"
+        PATRONI.run(attempt(tmp_path, said, try_number=2))
+        PATRONI.run(attempt(tmp_path, said, try_number=3))
+        undo = replace(attempt(tmp_path, said, direction=Direction.UNDO), was_done=True)
+        back, again = PATRONI.run(undo), PATRONI.run(undo)
+
+    assert (back.is_done, back.note) == (True, "pg-1 leads")
+    assert (again.is_done, again.note) == (True, "this member did not lead before"), "it is undone once"
+
+
+def test_a_lead_of_which_no_record_is_left_is_not_said_to_be_back(tmp_path):
+    with imitation(leader="pg-2") as cluster:
+        task = attempt(tmp_path, options(cluster, fail_back=True), direction=Direction.UNDO)
+        result = PATRONI.run(replace(task, was_done=True))
+
+    assert not result.is_done
+    assert "not known any more" in result.note
+
+
+def test_a_member_that_did_not_lead_has_nothing_to_take_back_and_that_is_known(tmp_path):
+    with imitation(leader="pg-2") as cluster:
+        said = options(cluster, fail_back=True)
+        PATRONI.run(attempt(tmp_path, said))
+        result = PATRONI.run(replace(attempt(tmp_path, said, direction=Direction.UNDO), was_done=True))
+
+    assert (result.is_done, result.note) == (True, "this member did not lead before")
+
+
 def test_an_agent_that_died_over_a_switchover_does_not_make_the_next_one_switch_again(tmp_path):
     with imitation(slow_questions=1_000_000) as cluster:
         said = options(cluster, fail_back=True)

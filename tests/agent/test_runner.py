@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from forewarn.agent.case import Outcome
 from forewarn.agent.clock import Clock
 from forewarn.agent.handlers.base import Result
 from forewarn.agent.runner import MOST_AT_ONCE, Ended, Runner
 from tests.agent.kept import BAD, OK, Gate, Stage
-from tests.agent.little_world import DO, NOW, UNDO, a_case, a_step, an_event
+from tests.agent.little_world import BEGUN, DO, DONE, FAILED, NOW, UNDO, a_case, a_run, a_step, an_event
 
 
 class Track:
@@ -44,12 +45,15 @@ def test_a_handler_gets_the_event_its_time_and_places_of_its_own(tmp_path: Path)
     assert task.memory.is_dir()
 
 
-def test_an_undo_finds_the_memory_of_what_it_undoes_whatever_the_event_or_profile(tmp_path: Path):
+def test_an_attempt_finds_the_memory_that_is_noted_with_it(tmp_path: Path):
     stage = Stage()
     track = Track(tmp_path, stage)
+    noted = a_run(BEGUN, memory="command/drain/drain")
 
     track.runner.begin(a_case(), a_step(), DO, 1, 1)
-    track.runner.begin(a_case(an_event("E2")), a_step("another name", options={"command": ["drain"]}), UNDO, 1, 1)
+    track.runner.begin(
+        a_case(an_event("E2"), runs={("another name", UNDO): noted}), a_step("another name"), UNDO, 1, 1
+    )
     track.runner.begin(a_case(), a_step("other"), DO, 1, 1)
     for _ in range(3):
         track.next()
@@ -57,6 +61,17 @@ def test_an_undo_finds_the_memory_of_what_it_undoes_whatever_the_event_or_profil
     memory = {(task.event.id, task.step): task.memory for task in stage.tasks}
     assert memory["E1", "drain"] == memory["E2", "another name"]
     assert memory["E1", "drain"] != memory["E1", "other"]
+
+
+@pytest.mark.parametrize("outcome", [DONE, FAILED])
+def test_an_undo_is_told_whether_the_step_had_succeeded(tmp_path: Path, outcome: Outcome):
+    stage = Stage()
+    track = Track(tmp_path, stage)
+
+    track.runner.begin(a_case(runs={("drain", DO): a_run(outcome)}), a_step(), UNDO, 1, 1)
+    track.next()
+
+    assert stage.tasks[0].was_done is (outcome is DONE)
 
 
 def test_a_handler_that_does_not_come_back_is_given_up_and_its_late_word_does_not_count(tmp_path: Path):
@@ -86,6 +101,15 @@ def test_what_a_handler_says_is_one_line_of_bounded_length(tmp_path: Path):
 
     assert note.startswith("a b cxxx")
     assert len(note) == 500
+
+
+def test_what_a_handler_says_is_told_without_secrets(tmp_path: Path):
+    stage = Stage({"drain do": lambda _: Result(is_done=False, note="wrong password: hunter22")})
+    track = Track(tmp_path, stage, conceal=lambda text: text.replace("hunter22", "[secret]"))
+
+    track.runner.begin(a_case(), a_step(), DO, 1, 1)
+
+    assert track.next().result.note == "wrong password: [secret]"
 
 
 def test_a_place_that_cannot_be_made_is_a_failure_not_a_crash(tmp_path: Path):

@@ -82,9 +82,10 @@ def test_a_second_try_does_not_forget_that_the_unit_ran(units):
     assert (undone.is_done, (units / "web.service").read_text()) == (True, "active\n")
 
 
-def test_the_next_event_looks_anew(units):
+def test_once_it_is_undone_the_next_event_looks_anew(units):
     (units / "web.service").write_text("active\n")
     do(units)
+    do(units, direction=Direction.UNDO)
     (units / "web.service").write_text("inactive\n")
     later = replace(EVENT, id="LATER")
 
@@ -92,6 +93,39 @@ def test_the_next_event_looks_anew(units):
     do(units, direction=Direction.UNDO, event=later)
 
     assert (units / "web.service").read_text() == "inactive\n"
+
+
+def test_an_event_that_finds_the_unit_stopped_by_another_does_not_forget_that_it_ran(units):
+    (units / "web.service").write_text("active\n")
+    do(units)
+    later = replace(EVENT, id="LATER")
+
+    do(units, event=later)
+    do(units, direction=Direction.UNDO, event=later)
+
+    assert (units / "web.service").read_text() == "active\n"
+
+
+def test_the_unit_that_was_stopped_is_started_whatever_the_file_names_by_now(units):
+    (units / "web.service").write_text("active\n")
+    (units / "other.service").write_text("inactive\n")
+    do(units)
+
+    do(units, "other.service", direction=Direction.UNDO)
+
+    assert (units / "web.service").read_text() == "active\n"
+    assert (units / "other.service").read_text() == "inactive\n"
+
+
+@pytest.mark.parametrize("was_done", [True, False])
+def test_an_undo_without_a_record_has_failed_if_the_unit_was_stopped(units, *, was_done: bool):
+    options = {"unit": "web.service", "systemctl": str(units.parent / "systemctl")}
+    task = replace(attempt(units.parent, options, direction=Direction.UNDO), was_done=was_done)
+
+    result = SYSTEMD.run(task)
+
+    assert result.is_done is not was_done
+    assert ("see to it by hand" in result.note) is was_done
 
 
 def test_an_undo_without_a_stop_touches_nothing(units):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import signal
+import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +13,8 @@ from forewarn.agent.events import Event
 from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Step
 from forewarn.agent.trial import Trial
 from tests.agent.kinds import KINDS
+from tests.agent.running_command import FOREWARN, bare
+from tests.running import wait_until
 
 
 @pytest.fixture
@@ -100,6 +104,42 @@ def test_a_handler_with_a_bug_is_a_failed_step(notes: Path):
     assert not is_fine
     assert trial.tried[0].note == "ZeroDivisionError: a bug"
     assert "do two Scheduled" in notes.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("occasion", [Occasion.PREPARE, Occasion.STARTED])
+def test_ctrl_c_gives_up_what_runs_and_undoes_what_was_done(tmp_path: Path, occasion: Occasion):
+    file = tmp_path / "agent.toml"
+    file.write_text(
+        f"""
+        [profiles.drain]
+        [[profiles.drain.steps]]
+        name = "one"
+        uses = "command"
+        command = ["touch", "{tmp_path}/done"]
+        undo = ["touch", "{tmp_path}/undone"]
+        [[profiles.drain.steps]]
+        name = "two"
+        uses = "command"
+        on = "{occasion}"
+        group = 2
+        shell = true
+        command = "touch {tmp_path}/hangs; sleep 300"
+        """
+    )
+    command = [FOREWARN, "agent", "test", "--config", str(file), "drain"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bare(TMPDIR=str(tmp_path))
+    ) as running:
+        wait_until((tmp_path / "hangs").exists, "the second step to hang")
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert (tmp_path / "undone").exists()
+    assert "undo of one: done" in out
+    assert "was interrupted" in out
+    assert "given up and undone" in err
+    assert not list(tmp_path.glob("forewarn-agent-test-*"))
 
 
 def test_a_trial_looks_at_its_own_clock_only(notes: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -312,12 +313,46 @@ def test_a_difference_of_a_second_leaves_the_clock_alone():
 
     clock.learn(datetime.now(UTC) - timedelta(seconds=1.5))
 
-    assert clock.offset == timedelta()
+    assert abs(clock.now() - datetime.now(UTC)) < timedelta(seconds=1)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+def test_a_step_of_the_machines_clock_is_not_believed_once_the_endpoint_has_told_the_time(hours: int):
+    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    wall, passed = [start], [50.0]
+    clock = Clock(wall=lambda: wall[0], passing=lambda: passed[0])
+    clock.learn(start)
+
+    wall[0] += timedelta(hours=hours)
+    passed[0] += 7
+
+    assert clock.now() == start + timedelta(seconds=7)
+
+
+def test_a_machine_that_slept_has_not_lost_the_time(monkeypatch: pytest.MonkeyPatch):
+    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    passed = [50.0]
+    monkeypatch.setattr(time, "clock_gettime", lambda kind: passed[0] if kind == time.CLOCK_BOOTTIME else 0.0)
+    clock = Clock(wall=lambda: start, steady=lambda: 0.0)
+    clock.learn(start)
+
+    passed[0] += 300  # and `monotonic` stood still
+
+    assert clock.now() == start + timedelta(minutes=5)
+
+
+def test_before_the_endpoint_has_told_the_time_the_machines_clock_counts_also_when_it_is_put_right():
+    wall = [datetime(1970, 1, 1, tzinfo=UTC)]
+    clock = Clock(wall=lambda: wall[0])
+
+    wall[0] = datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+    assert clock.now() == wall[0]
 
 
 def test_the_clock_follows_an_endpoint_whose_time_jumps():
     start = datetime(2026, 3, 2, 12, tzinfo=UTC)
-    clock = Clock(wall=lambda: start, steady=lambda: 0.0)
+    clock = Clock(wall=lambda: start, passing=lambda: 0.0)
 
     clock.learn(start + timedelta(minutes=15))
     ahead = clock.now()

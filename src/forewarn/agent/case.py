@@ -52,6 +52,7 @@ class Run:
     boot: str = ""  # in which boot of this machine it was begun
     note: str = ""  # what the handler said, or why it was skipped
     of_event: str = ""  # the event whose attempt it was, where the effect was there already
+    memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
 
 
 Runs = Mapping[tuple[str, Direction], Run]

@@ -128,9 +128,10 @@ class Agent:
         while not self._stop.is_set():
             try:
                 self.keeper.send(Named(self._metadata.compute_name()))
-            except EndpointError as problem:
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the next try may go well
                 if tries == 0:
-                    log.warning("this VM's name is not known: %s", problem.message)
+                    words = problem.message if isinstance(problem, EndpointError) else repr(problem)
+                    log.warning("this VM's name is not known: %s", words)
                     self.keeper.send(Named(""))  # the other names have to do until then
             else:
                 return

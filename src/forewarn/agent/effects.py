@@ -82,6 +82,22 @@ def heir_of(step: Step, scene: Scene) -> str:
     return next((case.id for case, _, theirs in _sharers(step, scene) if theirs is None and not case.is_open), "")
 
 
+def memory_of(step: Step, scene: Scene) -> str:
+    """The name of where the step keeps how things were: as its own attempt did, or another's of the same effect.
+
+    It is noted with the attempt, as the file may say something else of the step when it comes to the undo. Where
+    it names another kind of handler by then, that one is not given what it could not read.
+    """
+    runs = [scene.case.run(step.name), *(run for _, run, _ in scene.rivals(step))]
+    noted = (run.memory for run in runs if run is not None and run.memory.startswith(f"{step.uses}/"))
+    return next(noted, own_memory(step, scene.case))
+
+
+def own_memory(step: Step, case: Case) -> str:
+    """What it is called where no attempt is known."""
+    return f"{step.uses}/{case.profile}/{step.name}"
+
+
 def _has_acted(run: Run | None) -> bool:
     """Whether an attempt was made, whatever came of it."""
     return run is not None and run.outcome is not Outcome.SKIPPED

@@ -235,7 +235,11 @@ def _connect(address: Address, until: float, timer: Callable[[], float], wrap: W
         raise ExchangeFailed("unreachable", f"{_named(address)} cannot be found: {failure}.") from failure
     for number, (family, place) in enumerate(places):
         left = (until - timer()) / (len(places) - number)
-        connection = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            connection = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as failure:  # no more files may be open, or there is no such family here
+            problem = failure
+            continue
         try:
             connection.settimeout(max(left, 0.001))
             connection.connect(place)

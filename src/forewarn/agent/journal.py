@@ -101,11 +101,20 @@ class Journal:
 
     def _set_aside(self, place: Path) -> None:
         """A journal that is broken tells nothing; without one the agent would not live at all."""
-        aside = next(p for n in range(1, 10_000) if not (p := place / f"journal.db.broken-{n}").exists())
+        log = place / "journal.db-wal"
+        aside = next(
+            path
+            for number in range(1, 10_000)
+            if not (path := place / f"journal.db.broken-{number}").exists()
+            and not (log.exists() and _log_of(path).exists())
+        )
         try:
+            # The log goes first, and is kept: it may hold what can still be read, and must not be taken for that
+            # of the next journal, should this be interrupted.
+            if log.exists():
+                log.rename(_log_of(aside))
             (place / "journal.db").rename(aside)
-            for left in ("journal.db-wal", "journal.db-shm"):
-                (place / left).unlink(missing_ok=True)
+            (place / "journal.db-shm").unlink(missing_ok=True)
         except OSError as problem:
             raise self._problem("set aside", problem) from problem
         self.oddities.append(
@@ -118,6 +127,11 @@ class Journal:
         return JournalProblem(
             f"The journal in {where} could not be {what}: {problem}. Is the disk full, or read-only?"
         )
+
+
+def _log_of(path: Path) -> Path:
+    """What SQLite has written and not yet moved into the file."""
+    return path.with_name(f"{path.name}-wal")
 
 
 def _refuse_later_form(rows: sqlite3.Connection, path: str) -> None:

@@ -23,6 +23,7 @@ from forewarn.agent.company import Alone, Company, Promise
 from forewarn.agent.events import Document, Event
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
+from forewarn.agent.logs import concealing, secrets_of
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
@@ -98,7 +99,14 @@ class Keeper:
         self._names = names
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
-        self._runner = Runner(self.send, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run)
+        self._runner = Runner(
+            self.send,
+            find,
+            settings.state_dir,
+            clock,
+            is_dry_run=settings.is_dry_run,
+            conceal=concealing(secrets_of(settings, find)),
+        )
         self._approver = Approver(metadata.approve, self.send)
         self._reporter = Reporter(settings.profiles)
         self._say = self._reporter.say
@@ -117,6 +125,7 @@ class Keeper:
         )
         self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
         self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
+        self._oddities: frozenset[str] = frozenset()  # of the last answer; they are said once
         self._is_named = False
         self._unnamed: Sighting | None = None  # the last one that came before the name was known
         self._unnamed_since: float | None = None
@@ -242,7 +251,9 @@ class Keeper:
         if document.incarnation is not None:
             self.standing.incarnation = document.incarnation
         for oddity in document.oddities:
-            log.warning("the endpoint's answer has %s", oddity)
+            if oddity not in self._oddities:
+                log.warning("the endpoint's answer has %s", oddity)
+        self._oddities = frozenset(document.oddities)
         notes = sightings.note(self._book.cases, self._missing, document, at, self._viewpoint, is_anew=is_anew)
         self._missing = notes.missing
         self._unseen -= {noted.case.id for noted in notes.noted}

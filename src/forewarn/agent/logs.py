@@ -23,14 +23,26 @@ def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | N
     stream = stream or sys.stderr
     is_plain = settings.log_format == "plain" or (settings.log_format == "auto" and stream.isatty())
     writer = logging.StreamHandler(stream)
-    hidden = sorted({each for each in secrets if len(each) >= _SHORTEST_SECRET}, key=len, reverse=True)
-    writer.setFormatter(Plain(hidden) if is_plain else Json(hidden))
+    conceal = concealing(secrets)
+    writer.setFormatter(Plain(conceal) if is_plain else Json(conceal))
     logger = logging.getLogger("forewarn.agent")
     logger.handlers = [writer]
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logging.raiseExceptions = False  # a log that nobody takes any more ends nothing
     return writer
+
+
+def concealing(secrets: Iterable[str]) -> Callable[[str], str]:
+    """What takes secrets out of a text."""
+    hidden = sorted({each for each in secrets if len(each) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+    def conceal(text: str) -> str:
+        for secret in hidden:
+            text = text.replace(secret, _CONCEALED)
+        return text
+
+    return conceal
 
 
 def secrets_of(settings: Settings, find: Callable[[str], Handler]) -> set[str]:
@@ -70,15 +82,9 @@ def fields_of(record: logging.LogRecord) -> dict[str, Any]:
 class _Discreet(logging.Formatter):
     """A formatter that keeps secrets."""
 
-    def __init__(self, secrets: list[str]) -> None:
+    def __init__(self, conceal: Callable[[str], str]) -> None:
         super().__init__()
-        self._secrets = secrets
-
-    def conceal(self, text: str) -> str:
-        """The text without what nobody should read."""
-        for secret in self._secrets:
-            text = text.replace(secret, _CONCEALED)
-        return text
+        self.conceal = conceal  # the text without what nobody should read
 
     def _trace(self, record: logging.LogRecord) -> str:
         return self.formatException(record.exc_info) if record.exc_info else ""
@@ -107,11 +113,19 @@ class Plain(_Discreet):
         """The line."""
         at = datetime.fromtimestamp(record.created, UTC)
         level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
-        said = " ".join(f"{name}={_quoted(str(value))}" for name, value in fields_of(record).items())
-        trace = self._trace(record)
-        line = f"{at:%H:%M:%SZ} {level}{record.getMessage()}" + (f"  {said}" if said else "")
-        return self.conceal(f"{line}\n{trace}" if trace else line)
+        said = " ".join(f"{name}={_quoted(self.conceal(str(value)))}" for name, value in fields_of(record).items())
+        trace = "\n".join(_harmless(each) for each in self.conceal(self._trace(record)).splitlines())
+        line = f"{at:%H:%M:%SZ} {level}{_harmless(self.conceal(record.getMessage()))}" + (
+            f"  {said}" if said else ""
+        )
+        return f"{line}\n{trace}" if trace else line
 
 
 def _quoted(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False) if not value or any(c.isspace() for c in value) else value
+    is_plain = value and not any(each.isspace() for each in value)
+    return _harmless(value if is_plain else json.dumps(value, ensure_ascii=False))
+
+
+def _harmless(text: str) -> str:
+    """A text that does nothing to a terminal but stand there: some of the words come from outside."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

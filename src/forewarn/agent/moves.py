@@ -11,7 +11,9 @@ from forewarn.agent.audit import Audit
 from forewarn.agent.book import Book, with_run
 from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
 from forewarn.agent.clock import Clock
+from forewarn.agent.effects import Scene, memory_of
 from forewarn.agent.metrics import Metrics
+from forewarn.agent.policy import Step
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Runner
 from forewarn.agent.settings import Settings
@@ -71,7 +73,8 @@ class Mover:
     def _begin(self, case: Case, move: steps.Begin) -> bool:
         if not self._runner.has_room:
             return False
-        run = Run(Outcome.BEGUN, move.try_number, self._clock.now(), boot=self._boot)
+        memory = self._memory_of(case, move.step)
+        run = Run(Outcome.BEGUN, move.try_number, self._clock.now(), boot=self._boot, memory=memory)
         begun = with_run(case, move.step.name, move.direction, run)
         if not self._book.save_first(begun):
             return False
@@ -87,6 +90,11 @@ class Mover:
         self._runner.begin(begun, move.step, move.direction, move.seconds, move.try_number)
         return True
 
+    def _memory_of(self, case: Case, step: Step) -> str:
+        profiles = self._settings.profiles
+        scene = Scene(case, self._profile_of(case), list(self._book.unclosed()), self._clock.now(), profiles)
+        return memory_of(step, scene)
+
     def _skip(self, case: Case, move: steps.Skip) -> bool:
         now = self._clock.now()
         last = case.run(move.step.name, move.direction)
@@ -99,7 +107,8 @@ class Mover:
     def _rely(self, case: Case, move: steps.Rely) -> bool:
         now = self._clock.now()
         note = f"done already for event {move.of_event}"
-        run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event)
+        memory = self._memory_of(case, move.step)
+        run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event, memory)
         self._say(case, "step done already", step=move.step.name, of_event=move.of_event)
         self._book.note(with_run(case, move.step.name, Direction.DO, run))
         return True

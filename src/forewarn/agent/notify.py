@@ -32,6 +32,8 @@ class Notifier:
 
     def status(self, words: str) -> None:
         """How it is, in words; nothing where that was said already."""
+        # It names events, whose ids come from outside: a new line in one would be taken for another message.
+        words = "".join(each if each.isprintable() else "?" for each in words)
         if words != self._status:
             self._status = words
             self._send(f"STATUS={words}")

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from forewarn.agent.case import Case, Direction
+from forewarn.agent.case import Case, Direction, Outcome
 from forewarn.agent.clock import Clock
+from forewarn.agent.effects import own_memory
 from forewarn.agent.handlers.base import Handler, Result, Task
 from forewarn.agent.policy import Step
 
@@ -67,12 +68,14 @@ class Runner:
         clock: Clock,
         *,
         is_dry_run: bool = False,
+        conceal: Callable[[str], str] = str,
     ) -> None:
         self._tell = tell
         self._find = find
         self._state_dir = state_dir
         self._clock = clock
         self._is_dry_run = is_dry_run
+        self._conceal = conceal
         self._numbers = count(1)
         self._running: dict[Attempt, _Running] = {}
 
@@ -155,7 +158,8 @@ class Runner:
     def _task(self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int) -> Task:
         not_before = case.event.not_before
         left = (not_before - self._clock.now()).total_seconds() if not_before else None
-        effect = zlib.crc32(repr((step.uses, sorted(step.options.items()))).encode())
+        run, done = case.run(step.name, direction), case.run(step.name)
+        memory = run.memory if run else ""
         return Task(
             event=case.event,
             step=step.name,
@@ -166,7 +170,8 @@ class Runner:
             vm=case.vm,
             scratch=self._state_dir / "runs" / _fit(case.id) / f"{_fit(step.name)}.{direction}.{try_number}",
             seconds_to_not_before=left,
-            memory=self._state_dir / "memory" / f"{_fit(step.uses)}-{effect:08x}",
+            memory=self._state_dir / "memory" / _fit(memory or own_memory(step, case)),
+            was_done=direction is Direction.UNDO and done is not None and done.outcome is Outcome.DONE,
         )
 
     def _run(self, attempt: Attempt, kind: str, task: Task, takes_over: bool) -> None:  # noqa: FBT001 - a thread's argument
@@ -179,7 +184,7 @@ class Runner:
         except Exception as problem:  # a handler that breaks is a step that failed
             log.exception("a handler broke", extra={"event": attempt.event, "step": attempt.step})
             result = Result(is_done=False, note=f"the handler broke: {problem!r}")
-        self._tell(Ended(attempt, result and Result(result.is_done, _one_line(result.note))))
+        self._tell(Ended(attempt, result and Result(result.is_done, _one_line(self._conceal(result.note)))))
 
 
 def _remove(place: Path) -> None:

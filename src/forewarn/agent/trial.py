@@ -64,35 +64,51 @@ class Trial:
         self._find = find
         self._scratch = scratch
         self._tell = tell
-        self._answers: queue.SimpleQueue[tuple[Begin, Result, float]] = queue.SimpleQueue()
+        self._answers: queue.SimpleQueue[tuple[Begin, Result, float] | None] = queue.SimpleQueue()
         self._running: dict[tuple[str, Direction], tuple[Begin, threading.Event]] = {}
+        self._is_over = threading.Event()
         self.tried: list[Tried] = []
 
     def run(self, *, is_cancelled: bool = False) -> bool:
         """Prepare, start unless it is cancelled, end, undo; whether everything succeeded."""
         self._go_on()
         now = self._clock.now()
-        if not is_cancelled:
+        if not is_cancelled and self._case.is_open:
             event = replace(self._case.event, status=STARTED, not_before=None)
             self._case = replace(self._case, event=event, started_at=now)
             self._go_on()
-        ending = Ending.CANCELLED if is_cancelled else Ending.FINISHED
-        self._case = replace(self._case, ending=ending, ended_at=now)
+        if self._case.is_open:
+            ending = Ending.CANCELLED if is_cancelled else Ending.FINISHED
+            self._case = replace(self._case, ending=ending, ended_at=now)
         self._go_on()
         return all(run.outcome is Outcome.DONE for run in self._case.runs.values())
 
+    def break_off(self) -> None:
+        """End the event now: what runs is given up, and what was done is undone. For any thread, or a signal."""
+        self._is_over.set()
+        self._answers.put(None)
+
+    @property
+    def is_broken_off(self) -> bool:
+        """Whether somebody ended it."""
+        return self._is_over.is_set()
+
     def stop(self) -> None:
-        """Give up what runs."""
+        """Give up what runs, and undo nothing."""
         for _, stop in list(self._running.values()):
             stop.set()
 
     def _go_on(self) -> None:
         """Until nothing is left to do for now."""
         for _ in range(_MOST_ROUNDS):
+            if self.is_broken_off and self._case.is_open:
+                self._case = replace(self._case, ending=Ending.CANCELLED, ended_at=self._clock.now())
+                self.stop()
             wanted = plan(self._case, self._profile, (), self._clock.now())
             for move in wanted.moves:
                 self._take(move)
-            if wanted.moves and not self._case.closed_at:
+            # What is told to stop is told so until it has; that alone is no reason not to wait for it.
+            if any(not isinstance(move, Stop) for move in wanted.moves) and not self._case.closed_at:
                 continue
             if self._running:
                 self._await(wanted.wake_at)
@@ -150,6 +166,8 @@ class Trial:
             stop=stop,
             seconds_to_not_before=(not_before - self._clock.now()).total_seconds() if not_before else None,
             memory=memory,
+            was_done=move.direction is Direction.UNDO
+            and self._case.runs[step.name, Direction.DO].outcome is Outcome.DONE,
         )
 
     def _await(self, wake_at: datetime | None) -> None:
@@ -158,11 +176,14 @@ class Trial:
         if wake_at is not None:
             longest = min(longest, max(0.0, (wake_at - self._clock.now()).total_seconds()))
         try:
-            move, result, seconds = self._answers.get(timeout=longest)
+            answer = self._answers.get(timeout=longest)
         except queue.Empty:
             if wake_at is None:
                 self._give_up()
             return
+        if answer is None:  # only to look up
+            return
+        move, result, seconds = answer
         # A try that was given up may come back all the same; it counts no more.
         if self._running.get((move.step.name, move.direction), (None,))[0] is move:
             del self._running[move.step.name, move.direction]
@@ -183,7 +204,9 @@ class Trial:
         self._note(Tried(step.name, direction, outcome, result.note, seconds))
 
     def _pause(self, until: datetime) -> None:
-        threading.Event().wait(max(0.0, (until - self._clock.now()).total_seconds()))
+        pause = max(0.0, (until - self._clock.now()).total_seconds())
+        # Once it is broken off, pauses are what they are again.
+        (threading.Event() if not self._case.is_open else self._is_over).wait(pause)
 
     def _set(self, step: Step, direction: Direction, run: Run) -> None:
         self._case = replace(self._case, runs={**self._case.runs, (step.name, direction): run})

@@ -39,6 +39,7 @@ class Task:
     stop: threading.Event = field(default_factory=threading.Event)  # set: give up at once
     seconds_to_not_before: float | None = None  # for handlers that want to know
     memory: Path | None = None  # a directory of the step's effect: the same for its undo, and for every event
+    was_done: bool = False  # an undo: whether the step had succeeded, and not only begun
 
     @property
     def key(self) -> str:

@@ -80,7 +80,7 @@ class Command:
 
     def take_over(self, task: Task) -> Result | None:
         """What came of a command of an earlier agent, waiting for it if it still runs."""
-        return settled_result(task) or take_over_minded(task)
+        return settled_result(task) or take_over_minded(task, _secrets(task.options))
 
 
 def command_problems(name: str, command: object, *, is_shell: bool) -> list[str]:
@@ -108,7 +108,13 @@ def program_for(command: str | Sequence[str], options: Mapping[str, Any], task: 
         environment={**_inherited(), **_home_of(user), **variables(task), **more},
         user=user,
         grace_seconds=float(said["grace_seconds"]),
+        secrets=_secrets(options),
     )
+
+
+def _secrets(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The variables' values: each may have been read from where secrets are kept."""
+    return tuple(str(value) for value in (options.get("environment") or {}).values())
 
 
 def _inherited() -> dict[str, str]:

@@ -78,7 +78,7 @@ class _Draining:
     def drain(self) -> Result:
         """Nothing new goes to them; what they have comes to its end."""
         # What somebody else has taken out is not put back by us.
-        self._before.keep({"ready": [name for name in self._servers if self._socket.server(name).is_ready]})
+        self._before.keep({name: self._socket.server(name).is_ready for name in self._servers})
         words = ""
         while True:
             try:
@@ -97,14 +97,15 @@ class _Draining:
         """Those that were ready before are so again."""
         was = self._before.recall()
         if was is None:
-            return Result(is_done=True, note="nothing was drained")
-        words = [self._set_one_ready(name, was.get("ready", ())) for name in self._servers]
+            return self._before.nothing_to_undo("nothing was drained")
+        # Those that were drained: the file may name others by now.
+        words = [self._set_one_ready(name, was_ready=bool(is_ready)) for name, is_ready in was.items()]
         self._before.forget()
         return Result(is_done=True, note=", ".join(words))
 
-    def _set_one_ready(self, name: str, were_ready: Sequence[str]) -> str:
+    def _set_one_ready(self, name: str, *, was_ready: bool) -> str:
         state = self._socket.server(name)
-        if name not in were_ready:
+        if not was_ready:
             return f"{name} was out before, and is left so"
         if state.is_in_maintenance:
             return f"{name} is left in maintenance, which somebody else asked for"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO
 
@@ -15,24 +16,38 @@ LAST_BYTES = 65_536
 KEEPER = f"trap '' HUP INT TERM; dd bs={READ_BYTES} count={FIRST_READS} 2>/dev/null; exec tail -c {LAST_BYTES}"
 
 _MOST_LINES, _MOST_LETTERS = 3, 300
+_SHORTEST_SECRET = 4  # a shorter one would blot out half of every line
+_CONCEALED = "[secret]"
 
 
-def last_lines(path: Path) -> str:
+def last_lines(path: Path, secrets: Collection[str] = ()) -> str:
     """The end of a kept output, as one line."""
+    longest = max((len(each.encode()) for each in secrets), default=0)
     try:
         with path.open("rb") as file:
-            file.seek(max(0, path.stat().st_size - 8 * _MOST_LETTERS))
-            return as_one_line(file.read())
+            begins_at = max(0, path.stat().st_size - 8 * _MOST_LETTERS - longest)
+            file.seek(begins_at)
+            said = file.read()
     except OSError:
         return ""
+    # Half a secret may stand where the reading begins.
+    return as_one_line(said, secrets, skipped=longest if begins_at else 0)
 
 
-def as_one_line(said: bytes) -> str:
-    """The last lines of it, side by side."""
-    text = said.decode("utf-8", "replace")
+def as_one_line(said: bytes, secrets: Collection[str] = (), *, skipped: int = 0) -> str:
+    """The last lines of it, side by side, without the secrets. These go first: half of one is not recognized."""
+    text = _without(said.decode("utf-8", "replace"), secrets)[skipped:]
     lines = [" ".join("".join(c if c.isprintable() else " " for c in line).split()) for line in text.splitlines()]
     joined = " | ".join([line for line in lines if line][-_MOST_LINES:])
     return joined if len(joined) <= _MOST_LETTERS else f"…{joined[-_MOST_LETTERS:]}"
+
+
+def _without(text: str, secrets: Collection[str]) -> str:
+    """The text without the secrets; of one with several lines, without each of them."""
+    parts = {part for each in secrets for part in (each, *each.splitlines()) if len(part) >= _SHORTEST_SECRET}
+    for part in sorted(parts, key=len, reverse=True):
+        text = text.replace(part, _CONCEALED)
+    return text
 
 
 class Reader:

@@ -96,6 +96,7 @@ class _Cluster:
         me = self._me()
         leader = self._leader(self._members())
         if leader is None or leader["name"] != me:
+            self._before.keep({})
             return self._wait_for(lambda name: name != me, f"{me} does not lead, but nobody else does either")
         self._before.keep({"led": me})
         wanted = {"leader": me, "candidate": self._said["candidate"]}
@@ -106,7 +107,8 @@ class _Cluster:
         was = self._before.recall()
         me = (was or {}).get("led")
         if not me:
-            return Result(is_done=True, note="this member did not lead before")
+            words = "this member did not lead before"
+            return self._before.nothing_to_undo(words) if was is None else Result(is_done=True, note=words)
         outlook = (f"{me} does not lead", self._deadline)
         while True:
             members = self._members()

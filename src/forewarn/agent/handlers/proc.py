@@ -84,6 +84,20 @@ def boot_id() -> str:
         return ""
 
 
+def is_session_of(pid: int, user: int) -> bool:
+    """Whether it leads a session, and is that user's alone. Where there is no /proc, only our own can be told."""
+    try:
+        if os.getsid(pid) != pid:
+            return False
+        if not _PROC.is_dir():
+            return user == os.geteuid()
+        said = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    users = next((line.split()[1:] for line in said.splitlines() if line.startswith("Uid:")), [])
+    return set(users) == {str(user)}
+
+
 def _leads_its_group(pid: int) -> bool:
     try:
         return os.getpgid(pid) == pid

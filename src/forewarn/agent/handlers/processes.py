@@ -3,17 +3,23 @@
 It runs under a minder, a few lines of shell in a session of their own. The minder claims the attempt by a file
 that only one can create, with its process id; it writes the exit status when there is one. So the next agent can
 tell: not begun (and never will be: it claims the attempt itself), still running, ended so, dead without a word.
+
+The minder runs as the program's user, and that user may write what the minder writes. So those two files lie in a
+directory of their own; what the agent writes lies above it, out of reach. The claim is read, not believed: nobody
+is ended but a process of that user that leads a session.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from forewarn.agent.handlers import output
 from forewarn.agent.handlers.base import Result, Task
@@ -21,12 +27,13 @@ from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.direct import run_directly
 from forewarn.agent.handlers.event_words import azure_members
 from forewarn.agent.handlers.groups import end_group
-from forewarn.agent.handlers.proc import Process, boot_id, is_alive, read_stat
+from forewarn.agent.handlers.proc import Process, boot_id, is_alive, is_session_of, read_stat
 from forewarn.agent.handlers.records import keep, mark, marked, recall
 
 SHELL = "/bin/sh"
-# It works in the attempt's directory and uses only what the shell has built in, whatever PATH says. The traps keep
-# it alive, to tell the status, when the whole group gets SIGTERM; the command itself gets the defaults back.
+# It works in a directory of its own within the attempt's, and uses only what the shell has built in, whatever PATH
+# says. The traps keep it alive, to tell the status, when the whole group gets SIGTERM; the command itself gets the
+# defaults back.
 _MINDER = """
 set -C
 trap : HUP INT QUIT TERM
@@ -45,6 +52,8 @@ _VOID = "void"
 _LOOK_SECONDS = 0.05
 _CLAIM_SECONDS = 2  # from a claim's creation to its words
 _OUTPUT_SECONDS = 0.5  # a grandchild may hold the output open for ever
+_MINDERS = "minder"  # the directory that the minder may write to
+_MOST_BYTES = 4096  # of what it writes; the program's user may write more there
 _SIGNALLED = 128  # a shell's word for "ended by a signal"
 
 _lingering: list[subprocess.Popen[bytes]] = []  # keepers of outputs that grandchildren hold open
@@ -59,6 +68,7 @@ class Program:
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
     grace_seconds: float = 2
+    secrets: tuple[str, ...] = ()  # what is not to be told of its output
 
 
 def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
@@ -67,10 +77,12 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     place = _new_place(task.scratch)
     (place / "event.json").write_text(json.dumps(azure_members(task.event)), encoding="utf-8")
     is_minded = os.name == "posix" and Path(shell).exists()
-    mark(place / "begun.json", {"boot": boot_id(), "is_minded": is_minded, "grace_seconds": program.grace_seconds})
+    identity = _identity(program.user) if is_minded else {}
+    said = {"boot": boot_id(), "is_minded": is_minded, "grace_seconds": program.grace_seconds}
+    mark(place / "begun.json", said | ({"user": identity["user"]} if identity else {}))
     if not is_minded:
         return _run_unminded(program, place, deadline)
-    minder, output_keeper = _start(program, place)
+    minder, output_keeper = _start(program, place, identity)
     look_seconds = 0.001
     while minder.poll() is None and deadline.pause(look_seconds):
         look_seconds = min(look_seconds * 2, _LOOK_SECONDS)
@@ -78,13 +90,13 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     with suppress(subprocess.TimeoutExpired):
         minder.wait(1)
     _collect(output_keeper)
-    words = output.last_lines(place / "output")
+    words = output.last_lines(place / "output", program.secrets)
     if how:
         return _failure(f"{deadline.why()}, and {how}", words)
     return _judge(minder.returncode, words)
 
 
-def take_over_minded(task: Task) -> Result | None:
+def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None:
     """What came of a program that an earlier agent began; None where it did not begin, and never will."""
     place = _last_place(task.scratch)
     if place is None:
@@ -94,11 +106,11 @@ def take_over_minded(task: Task) -> Result | None:
         return None
     if recall(place / "given_up.json") is not None:
         minder = _claimant(place)
-        if minder is not None and is_alive(minder):
+        if minder is not None and is_alive(minder) and not _is_impostor(minder, begun):
             end_group(minder.pid, float(begun.get("grace_seconds", 2)))
-        return _failure("it was given up when the agent ended", output.last_lines(place / "output"))
+        return _failure("it was given up when the agent ended", output.last_lines(place / "output", secrets))
     if (status := _status(place)) is not None:
-        return _judge(status, output.last_lines(place / "output"))
+        return _judge(status, output.last_lines(place / "output", secrets))
     if begun.get("is_minded") is False:
         return _failure("it ran when the agent ended, and what came of it is not known")
     if begun.get("boot") != boot_id():
@@ -107,18 +119,32 @@ def take_over_minded(task: Task) -> Result | None:
         return None
     minder = _claimant(place)
     if minder is None:
-        said = _read(place / "claim").strip()
+        said = _read(place / _MINDERS / "claim").strip()
         return None if said == _VOID else _failure("it died with the agent before it had well begun")
-    return _wait_for(minder, place, task, float(begun.get("grace_seconds", 2)))
+    return _wait_for(minder, place, task, begun, secrets)
 
 
-def _wait_for(minder: Process, place: Path, task: Task, grace_seconds: float) -> Result:
+def _is_impostor(minder: Process, begun: Mapping[str, Any]) -> bool:
+    """Whether it lives and cannot be the minder: whoever can write the claim can name any process there."""
+    user = begun.get("user")
+    is_believed = is_session_of(minder.pid, user if isinstance(user, int) else os.geteuid())
+    return not is_believed and is_alive(minder)  # in this order: it may end while it is looked at
+
+
+def _wait_for(
+    minder: Process, place: Path, task: Task, begun: Mapping[str, Any], secrets: Collection[str]
+) -> Result:
+    if _is_impostor(minder, begun):
+        return _failure(
+            f"process {minder.pid} claims to be it and is not its user's: what came of it is not known"
+        )
+    grace_seconds = float(begun.get("grace_seconds", 2))
     deadline = Deadline(task.seconds, task.stop)
     while is_alive(minder):
         if not deadline.pause(_LOOK_SECONDS):
             how = _give_up(minder.pid, place, grace_seconds) if is_alive(minder) else "it ended"
-            return _failure(f"{deadline.why()}, and {how}", output.last_lines(place / "output"))
-    words = output.last_lines(place / "output")
+            return _failure(f"{deadline.why()}, and {how}", output.last_lines(place / "output", secrets))
+    words = output.last_lines(place / "output", secrets)
     status = _status(place)  # read after its end: now or never
     return _failure("it died with the agent, or was ended", words) if status is None else _judge(status, words)
 
@@ -129,8 +155,11 @@ def _give_up(group: int, place: Path, grace_seconds: float) -> str:
     return end_group(group, grace_seconds)
 
 
-def _start(program: Program, place: Path) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
-    identity = _identity(program.user, place)
+def _start(
+    program: Program, place: Path, identity: Mapping[str, object]
+) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
+    if identity:
+        os.chown(place / _MINDERS, identity["user"], identity["group"])  # type: ignore[arg-type]
     readable, writable = os.pipe()
     try:
         with (place / "event.json").open("rb") as event:
@@ -139,7 +168,7 @@ def _start(program: Program, place: Path) -> tuple[subprocess.Popen[bytes], subp
                 stdin=event,
                 stdout=writable,
                 stderr=subprocess.STDOUT,
-                cwd=place,
+                cwd=place / _MINDERS,
                 env=dict(program.environment),
                 start_new_session=True,
                 **identity,
@@ -163,8 +192,8 @@ def _keep_output(readable: int, place: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def _identity(user: str, place: Path) -> dict[str, object]:
-    """Whom to run it as; the attempt's directory becomes theirs, as the minder writes into it."""
+def _identity(user: str) -> dict[str, object]:
+    """Whom to run it as; nothing where that is who we are."""
     if not user:
         return {}
     import pwd  # noqa: PLC0415 - there is none on Windows
@@ -175,7 +204,6 @@ def _identity(user: str, place: Path) -> dict[str, object]:
         raise ValueError(f"there is no user {user!r} on this machine") from None
     if entry.pw_uid == os.geteuid():
         return {}
-    os.chown(place, entry.pw_uid, entry.pw_gid)
     groups = os.getgrouplist(user, entry.pw_gid)
     return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
 
@@ -199,7 +227,7 @@ def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
         environment=program.environment,
         said_to_it=place / "event.json",
     )
-    words = output.as_one_line(ended.output)
+    words = output.as_one_line(ended.output, program.secrets)
     return _failure(f"{deadline.why()}, and {ended.how}", words) if ended.how else _judge(ended.status or 0, words)
 
 
@@ -222,6 +250,7 @@ def _new_place(scratch: Path) -> Path:
     last = _last_place(scratch)
     place = scratch / f"run-{int(last.name.removeprefix('run-')) + 1 if last else 1}"
     place.mkdir(mode=0o700)
+    (place / _MINDERS).mkdir(mode=0o700)
     return place
 
 
@@ -232,8 +261,10 @@ def _last_place(scratch: Path) -> Path | None:
 
 def _claim(place: Path) -> bool:
     """Whether nobody had begun, so that nobody ever will: the claim is ours."""
+    claim = place / _MINDERS / "claim"
+    claim.parent.mkdir(mode=0o700, exist_ok=True)
     try:
-        with (place / "claim").open("x", encoding="ascii") as file:
+        with claim.open("x", encoding="ascii") as file:
             file.write(_VOID)
     except FileExistsError:
         return False
@@ -243,17 +274,17 @@ def _claim(place: Path) -> bool:
 def _claimant(place: Path) -> Process | None:
     """The minder; None where it did not get to write who it is."""
     deadline = Deadline(_CLAIM_SECONDS)
-    while (said := _read(place / "claim")) != _VOID:
+    while (said := _read(place / _MINDERS / "claim")) != _VOID:
         if said.endswith("\n"):
-            pid, _, stat = said.strip().partition(" ")
-            return read_stat(stat) or Process(int(pid), 0)
+            pid, _, line = said.strip().partition(" ")
+            return read_stat(line) or (Process(int(pid), 0) if pid.isdigit() else None)
         if not deadline.pause(_LOOK_SECONDS):
             break
     return None
 
 
 def _status(place: Path) -> int | None:
-    said = _read(place / "status")
+    said = _read(place / _MINDERS / "status")
     if not said.endswith("\n"):
         return None
     word, _, number = said.strip().partition(" ")
@@ -261,7 +292,15 @@ def _status(place: Path) -> int | None:
 
 
 def _read(path: Path) -> str:
+    """What the minder wrote. Its user may put anything there: only a file is read, and little of a long one."""
     try:
-        return path.read_text(encoding="ascii", errors="replace")
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return ""
+    try:
+        said = os.read(number, _MOST_BYTES) if stat.S_ISREG(os.fstat(number).st_mode) else b""
+    except OSError:
+        return ""
+    finally:
+        os.close(number)
+    return said.decode("ascii", "replace")

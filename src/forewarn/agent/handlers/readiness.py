@@ -1,4 +1,8 @@
-"""Tell load balancers that this machine is out of service, and wait until its connections are few."""
+"""Wait until load balancers have noticed that this machine is out of service, and its connections are few.
+
+That it is out of service is no state of this handler: /readyz tells it from the journal, from the moment a step of
+this kind is begun until it is undone.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +14,12 @@ from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
 from forewarn.agent.handlers.connections import can_be_counted, established
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.records import settled, settled_result
-from forewarn.agent.handlers.service_state import READINESS
-
-__all__ = ["HANDLER", "READINESS"]
 
 _LOOK_SECONDS = 0.1
 
 
 class Readiness:
-    """Flips /readyz and /drainz, and waits."""
+    """Waits, while /readyz says that this machine is out of service."""
 
     help = "Lets the agent's /readyz answer 503 for load balancers, and waits until connections are few."
     options = (
@@ -59,35 +60,14 @@ class Readiness:
         return True
 
     def run(self, task: Task) -> Result:
-        """Out of service, and wait; or back into service, at once."""
+        """Wait; the undo has nothing to wait for."""
         if task.direction is Direction.UNDO:
-            READINESS.put_back(_holder(task))
-            return Result(
-                is_done=True, note="back in service" if READINESS.is_in_service else "others hold it back"
-            )
-        READINESS.take_out(_holder(task))
-        result = settled(task, lambda: _drain(with_defaults(self.options, task.options), task))
-        if result.is_done:
-            READINESS.note_drained(_holder(task))
-        return result
+            return Result(is_done=True, note="back in service")
+        return settled(task, lambda: _drain(with_defaults(self.options, task.options), task))
 
     def take_over(self, task: Task) -> Result | None:
-        """Out of service again, as an agent that starts is in service; then what came of it, or all anew.
-
-        For a step that is done this only restores what the agent tells, so it may be called for those too.
-        """
-        if task.direction is Direction.UNDO:
-            return None
-        READINESS.take_out(_holder(task))
-        result = settled_result(task)
-        if result is not None and result.is_done:
-            READINESS.note_drained(_holder(task))
-        return result
-
-
-def _holder(task: Task) -> str:
-    """The same for all events that share the step: the last of them puts it back."""
-    return str(task.memory or task.step)
+        """What came of it; or it waits anew."""
+        return settled_result(task)
 
 
 def _drain(said: Mapping[str, Any], task: Task) -> Result:

@@ -84,35 +84,45 @@ def settled_result(task: Task) -> Result | None:
 class Before:
     """How something was before a step changed it: kept by the first try, for the undo.
 
-    A record of the same event stays: a second try would only see what the first one did. One of another event is
-    over, as an effect that is still needed is not brought about anew.
+    What is kept stays until it is undone, whatever the try and the event: a later one would only see what the
+    first one did. That it was undone is kept too: a record that is lost is not taken for one that nobody needs.
     """
 
     def __init__(self, task: Task) -> None:
         name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in task.step)
         beside = task.scratch.parent / f"{name}.before.json"
         self._path = beside if task.memory is None else task.memory / "before.json"
-        self._event = task.event.id
+        self._was_done = task.was_done
 
     def keep(self, said: Mapping[str, Any]) -> None:
-        """Note how it is, unless that was done."""
-        kept = recall(self._path)
-        if kept is None or kept.get("event") != self._event:
-            keep(self._path, {"event": self._event, "was": dict(said)})
+        """Note how it is, as far as that was not done; also that there is nothing to note."""
+        was = self.recall()
+        if was is None or not set(said) <= set(was):
+            keep(self._path, {"was": {**said, **(was or {})}})
 
     def recall(self) -> dict[str, Any] | None:
-        """How it was; None where nobody noted it."""
+        """How it was; None where nobody noted it, or it has been undone."""
         kept = recall(self._path)
         was = kept.get("was") if kept else None
         return was if isinstance(was, dict) else None
 
     def forget(self) -> None:
         """It has been undone."""
-        self._path.unlink(missing_ok=True)
+        keep(self._path, {"is_undone": True})
+
+    def nothing_to_undo(self, words: str) -> Result:
+        """What an undo says that finds no record. After a step that was done there has to be one."""
+        if self._was_done and not (recall(self._path) or {}).get("is_undone"):
+            note = "how it was before the event is not known any more, so nothing was undone: see to it by hand"
+            return Result(is_done=False, note=note)
+        return Result(is_done=True, note=words)
 
 
 def _write(path: Path, said: Mapping[str, Any], *, is_lasting: bool) -> None:
-    with path.open("w", encoding="utf-8") as file:
+    """Into a new file, always: what lies there under that name may lead elsewhere, and is taken away."""
+    path.unlink(missing_ok=True)
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    with os.fdopen(number, "w", encoding="utf-8") as file:
         json.dump(said, file)
         if is_lasting:
             file.flush()

@@ -78,13 +78,15 @@ class _Unit:
 
     def act(self) -> Result:
         if self._action in _REVERSE:
-            self._before.keep({"state": self._state()})
+            self._before.keep({"unit": self._name, "action": self._action, "state": self._state()})
         return self._do(self._action)
 
     def undo(self) -> Result:
         was = self._before.recall()
         if was is None:
-            return Result(is_done=True, note=f"{self._name} was not touched")
+            return self._before.nothing_to_undo(f"{self._name} was not touched")
+        # What was done: the file may name another by now.
+        self._name, self._action = was.get("unit", self._name), was.get("action", self._action)
         is_to_run = was.get("state") in _RUNNING
         if is_to_run == (self._action == "start"):
             self._before.forget()
