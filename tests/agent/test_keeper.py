@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.case import Consent, Direction, Ending, Outcome
+from forewarn.agent.company import Promise
 from forewarn.agent.handlers.base import Result, Task
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.policy import Approval
@@ -331,3 +332,43 @@ class Full:
 
     def close(self) -> None:
         self._rows.close()
+
+
+@pytest.mark.parametrize(
+    "date", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"]
+)
+def test_an_event_with_an_odd_date_is_seen_and_does_not_stop_the_one_beside_it(
+    azure: Azure, tmp_path: Path, date: str
+):
+    with kept(azure.url, tmp_path, Stage(), a_profile(a_step(), lead_seconds=3600 * 24 * 365 * 20)) as agent:
+        azure.show(event("E1", NotBefore=date), event("E2"))
+
+        agent.wait_for(is_approved, "the approval", "E2")
+        odd = agent.wait_for(lambda _: True, "the odd one")
+
+    assert odd.event.not_before is None
+
+
+class Deaf:
+    """Company that cannot be told anything."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def ready_for(self, event: str) -> frozenset[str]:
+        return frozenset()
+
+    def tell(self, promises: frozenset[Promise]) -> None:
+        self.told += 1
+        raise RuntimeError("a test breaks the round")
+
+
+def test_an_agent_whose_rounds_fail_does_not_look_alive(azure: Azure, tmp_path: Path):
+    with kept(azure.url, tmp_path, Stage(), DRAIN) as agent:
+        deaf = Deaf()
+        agent.keeper.company = deaf
+        wait_until(lambda: deaf.told > 1, "a round to fail")
+        ticked_at = agent.keeper.standing.ticked_at
+        wait_until(lambda: deaf.told > 5, "more rounds")
+
+        assert agent.keeper.standing.ticked_at == ticked_at

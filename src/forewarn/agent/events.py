@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 SCHEDULED = "Scheduled"
 STARTED = "Started"
+_FIRST_YEAR, _LAST_YEAR = 2000, 9000  # beyond is no date but a filler: 0001-01-01 is how .NET writes "none"
 KNOWN_TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
 
 # RFC 1123 is what the service sends. The 2017 pages and some imitations have ISO 8601, with T or with a blank.
@@ -100,16 +101,21 @@ def read_event(said: object) -> Event | None:
 
 def read_instant(text: str) -> datetime | None:
     """An instant in any of the forms that have been seen; None where there is none."""
-    text = text.strip().replace("_", " ")
+    instant = _read_date(text.strip().replace("_", " "))
+    # Judged before it is brought to UTC: at the ends of the calendar that overflows.
+    return None if instant is None or not _FIRST_YEAR <= instant.year <= _LAST_YEAR else _in_utc(instant)
+
+
+def _read_date(text: str) -> datetime | None:
     if not text:
         return None
     for form in _DATE_FORMS:
         try:
-            return _in_utc(datetime.strptime(text, form))  # noqa: DTZ007 - the form says which zone
+            return datetime.strptime(text, form)  # noqa: DTZ007 - the form says which zone
         except ValueError:
             continue
     try:
-        return _in_utc(datetime.fromisoformat(text))
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 

@@ -158,8 +158,6 @@ class Keeper:
     def _go_round(self) -> None:
         """One round. What goes wrong in it is said, and does not end the agent."""
         now = self._clock.monotonic()
-        self.standing.ticked_at = now
-        self._notifier.pat(now)
         try:
             self._book.save_again()
             for late in self._runner.overdue():
@@ -172,6 +170,9 @@ class Keeper:
                 self._book.purge(self._clock.now())
         except Exception:  # whatever it is, the next round may go well
             log.exception("a round failed")
+            return  # an agent whose rounds fail is not well, and must not look so
+        self.standing.ticked_at = now
+        self._notifier.pat(now)
 
     def _seconds_to_next_round(self) -> float:
         longest = min(_LONGEST_ROUND_SECONDS, (self._notifier.watchdog_seconds or 60) / 4)
@@ -327,8 +328,10 @@ class Keeper:
     # What cases want.
 
     def _make_moves(self) -> None:
+        left = {case.id for case in self._book.unclosed()}
+        self.standing.stuck = {event: why for event, why in self.standing.stuck.items() if event in left}
         for _ in range(_MOST_ROUNDS):
-            plans = {case.id: self._plan_and_move(case) for case in list(self._book.unclosed())}
+            plans = {case.id: self._try_to_move(case) for case in list(self._book.unclosed())}
             if not any(has_moved for _, has_moved in plans.values()):
                 break
         wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
@@ -345,6 +348,19 @@ class Keeper:
     def _is_certain(self, case: Case) -> bool:
         """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""
         return not case.is_open or case.id not in self._missing | self._unseen
+
+    def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
+        """Plan a case and make its moves. One that cannot be planned does not stop the others."""
+        try:
+            moved = self._plan_and_move(case)
+        except Exception as problem:
+            if self.standing.stuck.get(case.id) != repr(problem):  # said once, not every second
+                log.exception("the case cannot be planned", extra={"event": case.id})
+            self.standing.stuck = {**self.standing.stuck, case.id: repr(problem)}
+            return course.Plan(waiting_for=(f"someone to look at the agent's log: {problem!r}",)), False
+        if case.id in self.standing.stuck:
+            self.standing.stuck = {each: why for each, why in self.standing.stuck.items() if each != case.id}
+        return moved
 
     def _plan_and_move(self, seen: Case) -> tuple[course.Plan, bool]:
         case = self._book.cases[seen.id]

@@ -68,6 +68,8 @@ class Desk:
         still = self._clock.monotonic() - self._standing.ticked_at
         if still > _STUCK_AFTER_SECONDS:
             return _probe(503, f"the keeper has not gone round for {still:.0f} s")
+        if stuck := self._standing.stuck:
+            return _probe(503, f"the agent cannot go on with {', '.join(stuck)}: see its log")
         return _probe(200, "ok")
 
     def _readyz(self) -> bytes:
