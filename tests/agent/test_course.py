@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.course import Approve, Close, NotePrepared, ending_of, plan
+from forewarn.agent.course import Approve, Close, NotePrepared, plan
 from forewarn.agent.events import STARTED
 from forewarn.agent.policy import LOG_ONLY, Approval, Profile, Together
 from tests.agent.little_world import (
@@ -332,40 +332,3 @@ def test_what_is_closed_wants_nothing():
 
 def test_an_event_for_which_nothing_was_done_is_simply_closed():
     assert plan(a_case(ending=Ending.CANCELLED), LOG_ONLY, [], NOW).moves == (Close(),)
-
-
-BOOT, EARLIER_BOOT = "b-2", "b-1"
-WITHIN = timedelta(seconds=45)
-
-
-@pytest.mark.parametrize(
-    ("case", "seconds", "ending"),
-    [
-        (a_case(started_at=NOW, boot=BOOT), 1, Ending.FINISHED),
-        (a_case(boot=BOOT), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN, consent_at=NOW - timedelta(seconds=9)), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN, consent_at=NOW), 1, Ending.FINISHED),
-        (a_case(boot=BOOT, consent=Consent.ASKED, consent_at=NOW), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT), 901, Ending.FINISHED),
-        (a_case(boot=EARLIER_BOOT), 60, Ending.FINISHED),
-        (a_case(boot=EARLIER_BOOT), 1, Ending.FINISHED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN), 60, Ending.FINISHED),
-        (a_case(boot=BOOT), 60, Ending.CANCELLED),
-        (a_case(an_event(minutes=None), boot=BOOT), 9999, Ending.CANCELLED),
-    ],
-    ids=[
-        "it had started",
-        "it was there a moment ago, Scheduled",
-        "it was approved, still Scheduled after that, and called off under our eyes",
-        "it was approved, and gone at the next look",
-        "its approval was sent, and not answered",
-        "its time had come",
-        "the machine has been down meanwhile",
-        "the machine has been down, however briefly",
-        "it was approved, and nobody watched",
-        "nobody watched, and it was not due",
-        "nobody watched, and it never said when",
-    ],
-)
-def test_how_an_event_that_is_gone_has_ended(case: Case, seconds: float, ending: Ending):
-    assert ending_of(case, NOW + timedelta(seconds=seconds), BOOT, WITHIN) is ending

@@ -372,3 +372,23 @@ def test_an_agent_whose_rounds_fail_does_not_look_alive(azure: Azure, tmp_path: 
         wait_until(lambda: deaf.told > 5, "more rounds")
 
         assert agent.keeper.standing.ticked_at == ticked_at
+
+
+def test_an_endpoint_that_takes_over_and_knows_nothing_of_an_event_does_not_cancel_it(
+    azure: Azure, another_azure: Azure, tmp_path: Path
+):
+    stage = Stage()
+    careful = a_profile(a_step(), approval=Approval.NEVER)
+    with kept(azure.url, tmp_path, stage, careful, endpoints=(azure.url, another_azure.url)) as agent:
+        azure.show(event("E1"))
+        agent.wait_for(lambda case: case.prepared_at is not None, "the preparation")
+        azure.fail_always(lambda _: SERVER_ERROR)
+        another_azure.wait_for_polls(20)
+
+        waiting = agent.keeper.standing.waiting_for["E1"]
+        case = agent.case()
+
+    assert case is not None
+    assert (case.ending, case.named_by) == (None, (azure.url,))
+    assert stage.ran() == ["E1 drain do"]
+    assert waiting == (f"an answer of {azure.url} that shows whether it is there",)

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.events import STARTED, Document, Event
+from forewarn.agent.events import STARTED, Document, Event, Sighting
 from forewarn.agent.sightings import Notes, Viewpoint, What, note, rename
 from tests.agent.little_world import DO, NOW, a_case, a_run, an_event
 
@@ -25,9 +25,9 @@ def viewpoint(name: str = "web-0") -> Viewpoint:
     )
 
 
-def noted(*cases: Case, events: tuple[Event, ...] = (), missing=(), oddities=(), is_anew: bool = False) -> Notes:
-    document = Document(events, 7, oddities)
-    return note({case.id: case for case in cases}, missing, document, LATER, viewpoint(), is_anew=is_anew)
+def noted(*cases: Case, events: tuple[Event, ...] = (), doubted=(), oddities=(), **said) -> Notes:
+    sighting = Sighting(Document(events, 7, oddities), LATER, **said)
+    return note({case.id: case for case in cases}, doubted, sighting, viewpoint())
 
 
 def test_a_new_event_becomes_a_case_with_the_profile_of_the_first_rule_that_fits():
@@ -98,7 +98,7 @@ def test_an_event_that_is_missing_from_one_answer_is_not_gone():
 
 
 @pytest.mark.parametrize(
-    ("is_anew", "missing", "oddities", "is_gone"),
+    ("is_anew", "doubted", "oddities", "is_gone"),
     [
         (True, {"E1"}, (), True),
         (False, {"E1"}, (), False),
@@ -108,9 +108,9 @@ def test_an_event_that_is_missing_from_one_answer_is_not_gone():
     ids=["asked anew", "not asked anew", "missing for the first time", "part of it could not be read"],
 )
 def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
-    missing: set[str], oddities: tuple[str, ...], *, is_anew: bool, is_gone: bool
+    doubted: set[str], oddities: tuple[str, ...], *, is_anew: bool, is_gone: bool
 ):
-    notes = noted(a_case(), missing=missing, oddities=oddities, is_anew=is_anew)
+    notes = noted(a_case(), doubted=doubted, oddities=oddities, is_anew=is_anew)
 
     assert [each.what for each in notes.noted] == ([What.GONE] if is_gone else [])
     assert ("E1" in notes.missing) is not is_gone
@@ -118,7 +118,7 @@ def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
 
 
 def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
-    notes = noted(a_case(), events=(an_event(),), missing={"E1"}, is_anew=True)
+    notes = noted(a_case(), events=(an_event(),), doubted={"E1"}, is_anew=True)
 
     assert [each.what for each in notes.noted] == [What.STILL_THERE]
     assert notes.missing == frozenset()
@@ -130,7 +130,7 @@ def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
     ids=["after Started it has finished", "while Scheduled it was cancelled"],
 )
 def test_how_a_gone_event_ended(case: Case, ending: Ending):
-    [found] = noted(case, missing={"E1"}, is_anew=True).noted
+    [found] = noted(case, doubted={"E1"}, is_anew=True).noted
 
     assert (found.case.ending, found.case.ended_at) == (ending, LATER)
 
@@ -157,9 +157,9 @@ def test_an_event_that_comes_back_while_it_is_undone_waits_until_that_is_over():
 
 def test_a_lower_incarnation_changes_nothing():
     case = a_case()
-    document = Document((an_event(),), 1)
+    sighting = Sighting(Document((an_event(),), 1), LATER)
 
-    notes = note({"E1": case}, (), document, LATER, viewpoint(), is_anew=False)
+    notes = note({"E1": case}, (), sighting, viewpoint())
 
     assert [each.what for each in notes.noted] == [What.STILL_THERE]
 
@@ -171,3 +171,24 @@ def test_a_case_is_judged_again_when_this_vm_learns_its_name():
 
     assert (renamed.vm, renamed.profile) == ("pool_0", "reboot pool_0")
     assert rename(replace(case, runs={("drain", DO): a_run()}), viewpoint("pool_0")).profile == "others"
+
+
+def test_a_case_remembers_which_endpoints_have_named_its_event():
+    [first] = noted(events=(an_event(),), endpoint="http://a").noted
+    [second] = noted(first.case, events=(an_event(),), endpoint="http://b").noted
+
+    assert (second.what, second.case.named_by) == (What.STILL_THERE, ("http://a", "http://b"))
+
+
+def test_an_endpoint_that_does_not_know_an_event_leaves_it_uncertain_and_is_not_asked_anew():
+    case = a_case(named_by=("http://a",))
+
+    notes = noted(case, doubted={"E1"}, is_anew=True, endpoint="http://b", endpoints=("http://a", "http://b"))
+
+    assert (notes.noted, notes.missing, notes.wants_another_look) == ((), {"E1"}, False)
+
+
+def test_an_answer_that_could_not_be_read_whole_is_no_look():
+    odd = noted(a_case(), oddities=("an event without an EventId",))
+
+    assert (odd.missing, odd.doubted) == ({"E1"}, frozenset())

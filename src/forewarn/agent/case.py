@@ -69,6 +69,7 @@ class Case:
     last_seen_at: datetime
     not_before: datetime | None = None  # the last that was said; an event that has started says none
     boot: str = ""  # in which boot of this machine it was last seen
+    named_by: tuple[str, ...] = ()  # the endpoints that have named it; empty in an older journal: not known
     runs: Runs = field(default_factory=dict)
     prepared_at: datetime | None = None
     consent: Consent = Consent.NONE

@@ -82,19 +82,6 @@ def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     return any(case.run(step.name) for step in profile.on(Occasion.PREPARE))
 
 
-def ending_of(case: Case, now: datetime, boot: str, watched_within: timedelta) -> Ending:
-    """How an event that is gone has ended. What happened while nobody watched is inferred from what was due."""
-    if case.started_at is not None:
-        return Ending.FINISHED
-    is_due = case.event.not_before is not None and now >= case.event.not_before
-    was_watched = case.boot == boot and now - case.last_seen_at <= watched_within
-    # What is approved starts at once, and may be over before the next look: a short Freeze stops the looking too.
-    was_let_go = case.consent is Consent.GIVEN and case.consent_at and case.last_seen_at <= case.consent_at
-    if is_due or was_let_go or (not was_watched and (case.boot != boot or case.consent is Consent.GIVEN)):
-        return Ending.FINISHED
-    return Ending.CANCELLED
-
-
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
     rows = [go_on(scene, Occasion.DETECTED)]
     if scene.case.started_at is not None:

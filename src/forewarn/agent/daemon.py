@@ -15,7 +15,7 @@ from forewarn import __version__
 from forewarn.agent import handlers, rules
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
-from forewarn.agent.events import Event
+from forewarn.agent.events import Event, Sighting
 from forewarn.agent.handlers.proc import boot_id
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper, Named, Nudge
@@ -26,7 +26,7 @@ from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
 from forewarn.agent.server import Desk
 from forewarn.agent.settings import Settings
-from forewarn.agent.watching import Sighting, Watcher
+from forewarn.agent.watching import Watcher
 
 _NAME_PAUSES_SECONDS = (1, 5, 10, 30, 60, 300)  # between questions for this VM's name; the last one repeats
 

@@ -56,6 +56,18 @@ class Document:
     oddities: tuple[str, ...] = ()  # parts that could not be read; where there are any, no event counts as gone
 
 
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A good answer."""
+
+    document: Document
+    at: datetime  # on the platform's clock
+    is_unchanged: bool = False  # the same document as the last sighting's
+    is_anew: bool = False  # asked for, without a condition, after `look_again`
+    endpoint: str = ""  # which has answered
+    endpoints: tuple[str, ...] = ()  # all that are asked in turn
+
+
 def read_document(body: bytes) -> Document:
     """The document in an answer's body; `Unreadable` where it does not say which events there are."""
     try:

@@ -11,7 +11,7 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from forewarn.agent import course, orders, sightings
 from forewarn.agent.approving import Answered, Approver
@@ -20,7 +20,7 @@ from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
 from forewarn.agent.company import Alone, Company, Promise
-from forewarn.agent.events import Document, Event
+from forewarn.agent.events import Event, Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.metadata import Metadata
@@ -33,7 +33,7 @@ from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
-from forewarn.agent.watching import Sighting, Trouble
+from forewarn.agent.watching import Trouble
 
 _MOST_MESSAGES = 1000  # in one round
 _MOST_ROUNDS = 50  # of planning, before messages are looked at again
@@ -110,12 +110,13 @@ class Keeper:
         )
         self._viewpoint = sightings.Viewpoint(
             boot=boot,
-            watched_within=timedelta(seconds=settings.wait_seconds + settings.timeout_seconds + 5),
+            watched_within=settings.longest_look,
             which=names.which,
             choose=choose,
             has_begun=lambda case: course.has_begun_to_prepare(case, self._reporter.profile_of(case)),
         )
         self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
+        self._doubted: frozenset[str] = frozenset()  # of which one answer has said that they are gone
         self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
         self._is_named = False
         self._unnamed: Sighting | None = None  # the last one that came before the name was known
@@ -227,7 +228,7 @@ class Keeper:
         is_idle = sighting.is_unchanged and not sighting.document.events
         if is_idle and not any(True for _ in self._book.unclosed()):
             return
-        self._note_document(sighting.document, sighting.at, is_anew=sighting.is_anew)
+        self._note_sighting(sighting)
 
     def _has_waited_for_name(self) -> bool:
         """Whether the name has been waited for long enough: a notice may be short, and other names may do."""
@@ -238,13 +239,14 @@ class Keeper:
         self._note_name("")
         return True
 
-    def _note_document(self, document: Document, at: datetime, *, is_anew: bool) -> None:
+    def _note_sighting(self, sighting: Sighting) -> None:
+        document = sighting.document
         if document.incarnation is not None:
             self.standing.incarnation = document.incarnation
         for oddity in document.oddities:
             log.warning("the endpoint's answer has %s", oddity)
-        notes = sightings.note(self._book.cases, self._missing, document, at, self._viewpoint, is_anew=is_anew)
-        self._missing = notes.missing
+        notes = sightings.note(self._book.cases, self._doubted, sighting, self._viewpoint)
+        self._missing, self._doubted = notes.missing, notes.doubted
         self._unseen -= {noted.case.id for noted in notes.noted}
         if notes.wants_another_look:
             self.look_again()
@@ -308,7 +310,7 @@ class Keeper:
                 self._book.note(sightings.rename(case, self._viewpoint))
         waiting, self._unnamed = self._unnamed, None
         if waiting is not None:
-            self._note_document(waiting.document, waiting.at, is_anew=waiting.is_anew)
+            self._note_sighting(waiting)
 
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)
@@ -365,7 +367,8 @@ class Keeper:
     def _plan_and_move(self, seen: Case) -> tuple[course.Plan, bool]:
         case = self._book.cases[seen.id]
         if not self._is_certain(case):
-            return course.Plan(waiting_for=("an answer of the endpoint that shows whether it is there",)), False
+            who = " or ".join(case.named_by) or "the endpoint"
+            return course.Plan(waiting_for=(f"an answer of {who} that shows whether it is there",)), False
         plan = self._plan(case)
         moved = [self._mover.make(case.id, move) for move in plan.moves]
         return plan, any(moved)

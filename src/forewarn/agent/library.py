@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Self
 from forewarn.agent.changes import OVER, Change, Register
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import VARIABLE, Endpoints
+from forewarn.agent.events import Sighting
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.settings import AZURE, Settings
-from forewarn.agent.watching import Sighting, Trouble, Watcher
+from forewarn.agent.watching import Trouble, Watcher
 
 if TYPE_CHECKING:
     import asyncio
@@ -83,7 +84,9 @@ class Observer:
         self._clock = Clock()
         self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._names = Names(settings.names, socket.gethostname())
-        self._register = Register(self._names.which, self._metadata.approve)
+        self._register = Register(
+            self._names.which, self._metadata.approve, self._clock.now, settings.longest_look
+        )
         self._tell = tell
         self._told_blind = False
         self._asks_name_at = 0.0
@@ -111,7 +114,7 @@ class Observer:
     def _on_sighting(self, sighting: Sighting) -> None:
         self._told_blind = False
         self._learn_name()
-        for change in self._register.note(sighting.document, sighting.at, is_anew=sighting.is_anew):
+        for change in self._register.note(sighting):
             self._tell(change)
         if self._register.is_unsure:
             self._watcher.look_again()
