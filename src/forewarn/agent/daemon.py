@@ -18,7 +18,7 @@ from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.events import Event, Sighting
 from forewarn.agent.handlers.proc import boot_id
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
-from forewarn.agent.keeper import Keeper, Named, Nudge
+from forewarn.agent.keeper import Keeper, Leave, Named, Nudge
 from forewarn.agent.listening import Answer, Listener
 from forewarn.agent.logs import begin_logging, secrets_of
 from forewarn.agent.metadata import EndpointError, Metadata
@@ -138,9 +138,10 @@ class Agent:
             tries += 1
 
     def _heed_signals(self) -> None:
+        # A handler interrupts the keeper, whatever locks that holds: so it takes none, and only leaves a message.
         with suppress(ValueError):  # not on the main thread: then somebody else heeds them
             for each in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(each, lambda *_: self.stop())
+                signal.signal(each, lambda *_: self.keeper.send(Leave()))
 
     def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:
         peers = self._settings.peers

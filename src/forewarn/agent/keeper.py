@@ -66,7 +66,12 @@ class Nudge:
     """Look again: something outside the cases has changed."""
 
 
-Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Come to an end."""
+
+
+Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge | Leave
 Choose = Callable[[Event, str], tuple[str, str]]
 
 
@@ -123,6 +128,7 @@ class Keeper:
         self._unnamed_since: float | None = None
         self._wake_at: datetime | None = None
         self._purge_at = 0.0
+        self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
             if case.profile not in {*settings.profiles, LOG_ONLY.name}:
@@ -131,7 +137,7 @@ class Keeper:
     # For other threads.
 
     def send(self, message: Message) -> None:
-        """Have the keeper take note of something."""
+        """Have the keeper take note of something. Safe in a signal's handler too: this queue takes no lock."""
         self._inbox.put(message)
 
     def say(self, order: orders.Order) -> str | orders.Refusal:
@@ -146,7 +152,8 @@ class Keeper:
     # The loop.
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the cases until told to stop; whoever sets `stop` also sends a `Nudge`."""
+        """Keep the cases until `Leave`, which sets `stop`; or whoever sets it also sends a `Nudge`."""
+        self._stop = stop
         self._runner.forget_all_but([case.id for case in self._book.unclosed()])
         self._attempts.offer_to_handlers()
         self._go_round()
@@ -210,6 +217,8 @@ class Keeper:
                     message.reply.put(self._obey(message.order))
                 case Nudge():
                     pass
+                case Leave():
+                    self._stop.set()
         except Exception:  # the message is lost, the agent is not
             log.exception("a message could not be taken")
 

@@ -18,7 +18,7 @@ class Waker:
     def __init__(self, look_up: Callable[[], None], timer: Callable[[], float] = time.monotonic) -> None:
         self._look_up = look_up
         self._timer = timer
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may wake while its thread is waking or closing
         self._is_closed = False
         self._inner, self._outer = socket.socketpair()
         self._inner.settimeout(0)
