@@ -174,3 +174,12 @@ def test_an_event_that_was_approved_and_is_gone_at_the_next_look_has_finished(ta
     tale.tell(at=NOW + timedelta(seconds=2))
 
     assert tale.tell(is_anew=True, at=NOW + timedelta(seconds=2)) == [(What.FINISHED, "A")]
+
+
+def test_an_event_whose_status_is_not_said_is_told_and_cannot_be_approved(tale: Tale):
+    (change,) = tale.changes(replace(EVENT, status=""))
+
+    with pytest.raises(CannotApprove, match="its status is not said"):
+        change.approve()
+
+    assert change.what is What.SCHEDULED

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.course import Approve, Close, NotePrepared, plan
+from forewarn.agent.course import Approve, Close, NotePrepared, NoteUnconfirmed, plan
 from forewarn.agent.events import STARTED
 from forewarn.agent.policy import LOG_ONLY, Approval, Profile, Together
 from tests.agent.little_world import (
@@ -332,3 +332,40 @@ def test_what_is_closed_wants_nothing():
 
 def test_an_event_for_which_nothing_was_done_is_simply_closed():
     assert plan(a_case(ending=Ending.CANCELLED), LOG_ONLY, [], NOW).moves == (Close(),)
+
+
+@pytest.mark.parametrize(
+    ("profile", "waits_until"),
+    [
+        (replace(TOGETHER, pause_before_approval_seconds=30), 30),
+        (replace(TOGETHER, approval=Approval.BEFORE_DEADLINE, reserve_seconds=60), 840),
+    ],
+    ids=["after the pause", "not before the deadline"],
+)
+def test_who_does_not_lead_gives_its_word_only_when_it_would_approve_itself(profile: Profile, waits_until: float):
+    early, due = (
+        plan(three("web-1"), profile, [], NOW + timedelta(seconds=seconds))
+        for seconds in (waits_until - 1, waits_until)
+    )
+
+    assert (early.tells_leader, early.wake_at) == ("", NOW + timedelta(seconds=waits_until))
+    assert due.tells_leader == "web-0"
+
+
+def test_an_approval_that_is_not_followed_by_a_start_is_doubted_once():
+    world = World.of(a_profile(STEP)).see(an_event()).end("E1", "drain")
+    world.advance(14)
+    before = list(world.made)
+
+    world.advance(1).advance(60)
+
+    assert NoteUnconfirmed() not in [move for _, move in before]
+    assert [move for _, move in world.made if isinstance(move, NoteUnconfirmed)] == [NoteUnconfirmed()]
+    assert world.words("E1") == "the platform, which has taken the approval and not started it"
+
+
+def test_an_event_without_a_status_is_prepared_for_and_not_approved():
+    world = World.of(a_profile(STEP)).see(an_event(status="")).end("E1", "drain")
+
+    assert world.approved == []
+    assert world.words("E1") == "an answer of the endpoint that says its EventStatus"

@@ -33,6 +33,7 @@ FULL = a_case(
     consent_by="ann",
     consent_at=NOW,
     consent_tries=2,
+    unconfirmed_at=NOW,
     started_at=NOW,
     told_to_approve_by="ann",
     is_urgent=True,

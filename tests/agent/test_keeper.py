@@ -392,3 +392,12 @@ def test_an_endpoint_that_takes_over_and_knows_nothing_of_an_event_does_not_canc
     assert (case.ending, case.named_by) == (None, (azure.url,))
     assert stage.ran() == ["E1 drain do"]
     assert waiting == (f"an answer of {azure.url} that shows whether it is there",)
+
+
+def test_an_event_whose_status_is_not_said_is_seen_and_not_approved(azure: Azure, tmp_path: Path):
+    with kept(azure.url, tmp_path, Stage(), DRAIN) as agent:
+        azure.show(event("E1", EventStatus=None))
+        agent.wait_for(lambda case: case.prepared_at is not None, "the preparation")
+        azure.wait_for_polls(5)
+
+    assert azure.approved == []

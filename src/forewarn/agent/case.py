@@ -76,6 +76,7 @@ class Case:
     consent_by: str = ""
     consent_at: datetime | None = None
     consent_tries: int = 0
+    unconfirmed_at: datetime | None = None  # when it was said that it is approved and does not start
     started_at: datetime | None = None  # when Started was first seen
     told_to_approve_by: str = ""  # the operator who said so
     is_urgent: bool = False  # the operator does not want to wait for its preparation

@@ -103,8 +103,12 @@ class Change:
         if not self.is_mine and not for_others:
             names = ", ".join(self.resources) or "nobody"
             raise CannotApprove(f"Event {self.id} is for {names}, not for this VM: say approve(for_others=True).")
-        if not self.event.has_started:
-            self.send_approval(self.id)
+        if self.event.has_started:
+            return
+        if not self.event.is_scheduled:
+            said = self.status or "not said"
+            raise CannotApprove(f"Event {self.id} may be approved only while Scheduled, and its status is {said}.")
+        self.send_approval(self.id)
 
 
 class Register:

@@ -28,7 +28,7 @@ class Event:
 
     id: str
     type: str  # one of KNOWN_TYPES, or what a later version says
-    status: str = SCHEDULED
+    status: str = SCHEDULED  # empty: not said, so that nobody knows whether it may be approved
     resources: tuple[str, ...] = ()
     not_before: datetime | None = None  # None: it has started, or it was not said
     source: str = ""  # Platform, User, or not said
@@ -101,7 +101,7 @@ def read_event(said: object) -> Event | None:
     return Event(
         id=name,
         type=_text(said.get("EventType")) or "Unknown",
-        status=_text(said.get("EventStatus")) or SCHEDULED,
+        status=_text(said.get("EventStatus")),
         resources=tuple(_text(each) for each in resources if each) if isinstance(resources, list) else (),
         not_before=read_instant(_text(said.get("NotBefore"))),
         source=_text(said.get("EventSource")),

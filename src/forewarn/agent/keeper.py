@@ -325,7 +325,7 @@ class Keeper:
         case = orders.find(self._book.cases.values(), order.event)
         if isinstance(case, orders.Refusal):
             return case
-        answer = orders.give(case, order, approves=self._settings.approves)
+        answer = orders.give(case, order, self._reporter.profile_of(case), approves=self._settings.approves)
         if isinstance(answer, orders.Refusal):
             return answer
         told, words = answer
