@@ -343,12 +343,10 @@ def test_an_event_for_which_nothing_was_done_is_simply_closed():
     ids=["after the pause", "not before the deadline"],
 )
 def test_who_does_not_lead_gives_its_word_only_when_it_would_approve_itself(profile: Profile, waits_until: float):
-    early, due = (
-        plan(three("web-1"), profile, [], NOW + timedelta(seconds=seconds))
-        for seconds in (waits_until - 1, waits_until)
-    )
+    due_at = NOW + timedelta(seconds=waits_until)
+    early, due = (plan(three("web-1"), profile, [], at) for at in (due_at - timedelta(seconds=1), due_at))
 
-    assert (early.tells_leader, early.wake_at) == ("", NOW + timedelta(seconds=waits_until))
+    assert (early.tells_leader, early.wake_at) == ("", due_at)
     assert due.tells_leader == "web-0"
 
 

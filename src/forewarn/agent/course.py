@@ -145,11 +145,8 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if case.started_at is not None:
         return Plan()
     if not case.event.is_scheduled:
-        return (
-            Plan()
-            if case.event.status
-            else Plan(waiting_for=("an answer of the endpoint that says its EventStatus",))
-        )
+        words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)
+        return Plan(waiting_for=words)
     if profile.approval is Approval.NEVER and not case.told_to_approve_by:
         return Plan()
     if case.consent is Consent.GIVEN:
