@@ -19,7 +19,7 @@ from forewarn.agent.events import Event, Sighting
 from forewarn.agent.handlers.proc import boot_id
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper, Leave, Named, Nudge
-from forewarn.agent.listening import Answer, Listener
+from forewarn.agent.listening import Listener, Responder
 from forewarn.agent.logs import begin_logging, secrets_of
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
@@ -154,7 +154,7 @@ class Agent:
         self._listen(peers.listen, others.board.answer, "peers", at_the_end)
         self.keeper.company = others
 
-    def _listen(self, address: tuple[str, int], answer: Answer, name: str, at_the_end: ExitStack) -> None:
+    def _listen(self, address: tuple[str, int], answer: Responder, name: str, at_the_end: ExitStack) -> None:
         try:
             listener = Listener(address, answer, name)
         except OSError as problem:

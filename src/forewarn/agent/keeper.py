@@ -260,7 +260,7 @@ class Keeper:
         if notes.wants_another_look:
             self.look_again()
         for noted in notes.noted:
-            if noted.what is sightings.What.STILL_THERE:
+            if noted.what is sightings.Meaning.STILL_THERE:
                 self._book.note_seen(noted.case)
             else:
                 self._tell(noted)
@@ -269,7 +269,7 @@ class Keeper:
     def _tell(self, noted: sightings.Noted) -> None:
         case = noted.case
         event = case.event
-        level = logging.WARNING if noted.what is sightings.What.RETURNED else logging.INFO
+        level = logging.WARNING if noted.what is sightings.Meaning.RETURNED else logging.INFO
         self._say(
             case,
             f"event {case.ending or noted.what}",
@@ -416,10 +416,3 @@ def _with_approvals_as_told(settings: Settings) -> Settings:
         return settings
     silent = {name: replace(each, approval=Approval.NEVER) for name, each in settings.profiles.items()}
     return replace(settings, profiles=silent)
-
-
-def run_agent(settings: Settings) -> int:
-    """Run until told to stop. The exit status: 0 stopped as asked, 1 could not begin, which was said."""
-    from forewarn.agent.daemon import run  # noqa: PLC0415 - it imports this module
-
-    return run(settings)

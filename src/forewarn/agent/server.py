@@ -21,7 +21,7 @@ from forewarn import __version__
 from forewarn.agent.case_form import write_case
 from forewarn.agent.clock import Clock
 from forewarn.agent.http1 import Request, response_bytes
-from forewarn.agent.metrics import Metrics, Moment, write_page
+from forewarn.agent.metrics import Metrics, Snapshot, write_page
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.standing import Standing, phase_of
 
@@ -117,7 +117,7 @@ class Desk:
 
     def _page(self) -> bytes:
         standing = self._standing
-        moment = Moment(
+        moment = Snapshot(
             cases=standing.unclosed(),
             profiles=standing.profiles,
             now=self._clock.now(),

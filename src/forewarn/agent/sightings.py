@@ -15,7 +15,7 @@ from forewarn.agent.case import Case, Consent
 from forewarn.agent.events import Event, Sighting
 
 
-class What(StrEnum):
+class Meaning(StrEnum):
     """What a sighting means for a case."""
 
     APPEARED = "appeared"
@@ -31,7 +31,7 @@ class Noted:
     """A case as it is after a sighting."""
 
     case: Case
-    what: What
+    what: Meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def note(cases: Mapping[str, Case], doubted: Collection[str], sighting: Sighting
     lacking = {case.id: last_seen(case) for case in cases.values() if case.is_open and case.id not in there}
     absence = judge(lacking, doubted, sighting)
     gone = [cases[event] for event in lacking if event in absence.gone]
-    noted += [Noted(_ended(case, sighting.at, viewpoint), What.GONE) for case in gone]
+    noted += [Noted(_ended(case, sighting.at, viewpoint), Meaning.GONE) for case in gone]
     missing = frozenset(lacking) - absence.gone
     return Notes(tuple(noted), missing, absence.doubted, absence.wants_another_look)
 
@@ -88,19 +88,19 @@ def rename(case: Case, viewpoint: Viewpoint) -> Case:
 def _note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
     at = sighting.at
     if case is None:
-        return Noted(_new(event, sighting, viewpoint), What.APPEARED)
+        return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
     if not case.is_open:
         if case.closed_at is None:
             return None  # what was done for its first life is undone first
-        return Noted(_again(case, event, sighting, viewpoint), What.RETURNED)
+        return Noted(_again(case, event, sighting, viewpoint), Meaning.RETURNED)
     named_by = named_also(case.named_by, sighting.endpoint)
     seen = replace(case, last_seen_at=at, boot=viewpoint.boot, named_by=named_by)
     if event == case.event:
-        return Noted(seen, What.STILL_THERE)
+        return Noted(seen, Meaning.STILL_THERE)
     changed = _with_event(seen, event, viewpoint)
     if event.has_started and case.started_at is None:
-        return Noted(replace(changed, started_at=at), What.STARTED)
-    return Noted(changed, What.CHANGED)
+        return Noted(replace(changed, started_at=at), Meaning.STARTED)
+    return Noted(changed, Meaning.CHANGED)
 
 
 def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
