@@ -13,14 +13,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from forewarn.agent import course, orders, sightings
+from forewarn.agent import course, orders
 from forewarn.agent.approving import Answered, Approver
 from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
 from forewarn.agent.company import Alone, Company, Promise
-from forewarn.agent.events import Event, Sighting
+from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.metadata import Metadata
@@ -31,6 +31,7 @@ from forewarn.agent.notify import Notifier
 from forewarn.agent.policy import LOG_ONLY, Approval
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
+from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
 from forewarn.agent.watching import Trouble
@@ -41,7 +42,6 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
-_NAME_SECONDS = 5.0  # from the first answer
 
 log = logging.getLogger("forewarn.agent")
 
@@ -72,7 +72,6 @@ class Leave:
 
 
 Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge | Leave
-Choose = Callable[[Event, str], tuple[str, str]]
 
 
 class Keeper:
@@ -100,7 +99,6 @@ class Keeper:
         self._settings = settings = _with_approvals_as_told(settings)
         self._metadata = metadata
         self._clock = clock
-        self._names = names
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
         self._runner = Runner(self.send, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run)
@@ -110,22 +108,19 @@ class Keeper:
         self._mover = Mover(
             settings, clock, boot, self._book, self._runner, self.metrics, self._approver, self._reporter
         )
-        self._attempts = Attempts(
-            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._is_certain
-        )
-        self._viewpoint = sightings.Viewpoint(
-            boot=boot,
-            watched_within=settings.longest_look,
-            which=names.which,
+        self._eyes = Eyes(
+            settings,
+            clock,
+            names,
+            self._book,
+            self._reporter,
+            Told(self.standing, self.metrics, self._ask_anew),
             choose=choose,
-            has_begun=lambda case: course.has_begun_to_prepare(case, self._reporter.profile_of(case)),
+            boot=boot,
         )
-        self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
-        self._doubted: frozenset[str] = frozenset()  # of which one answer has said that they are gone
-        self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
-        self._is_named = False
-        self._unnamed: Sighting | None = None  # the last one that came before the name was known
-        self._unnamed_since: float | None = None
+        self._attempts = Attempts(
+            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._eyes.is_certain
+        )
         self._wake_at: datetime | None = None
         self._purge_at = 0.0
         self._stop = threading.Event()
@@ -204,15 +199,15 @@ class Keeper:
         try:
             match message:
                 case Sighting():
-                    self._see(message)
+                    self._eyes.see(message)
                 case Trouble():
-                    self._note_trouble(message)
+                    self._eyes.note_trouble(message)
                 case Ended():
                     self._attempts.note(message)
                 case Answered():
                     self._note_answer(message)
                 case Named():
-                    self._note_name(message.name)
+                    self._eyes.note_name(message.name)
                 case Asked():
                     message.reply.put(self._obey(message.order))
                 case Nudge():
@@ -224,74 +219,8 @@ class Keeper:
 
     # What messages mean.
 
-    def _see(self, sighting: Sighting) -> None:
-        standing = self.standing
-        standing.good_at = self._clock.monotonic()
-        self.metrics.count("polls")
-        if standing.trouble is not None:
-            log.info("the endpoint answers again", extra={"endpoint": self._metadata.endpoint})
-            standing.trouble = None
-        if not self._is_named and not self._has_waited_for_name():
-            self._unnamed = sighting  # whose events these are is not known yet
-            return
-        is_idle = sighting.is_unchanged and not sighting.document.events
-        if is_idle and not any(True for _ in self._book.unclosed()):
-            return
-        self._note_sighting(sighting)
-
-    def _has_waited_for_name(self) -> bool:
-        """Whether the name has been waited for long enough: a notice may be short, and other names may do."""
-        now = self._clock.monotonic()
-        self._unnamed_since = self._unnamed_since or now
-        if now - self._unnamed_since < _NAME_SECONDS:
-            return False
-        self._note_name("")
-        return True
-
-    def _note_sighting(self, sighting: Sighting) -> None:
-        document = sighting.document
-        if document.incarnation is not None:
-            self.standing.incarnation = document.incarnation
-        for oddity in document.oddities:
-            log.warning("the endpoint's answer has %s", oddity)
-        notes = sightings.note(self._book.cases, self._doubted, sighting, self._viewpoint)
-        self._missing, self._doubted = notes.missing, notes.doubted
-        self._unseen -= {noted.case.id for noted in notes.noted}
-        if notes.wants_another_look:
-            self.look_again()
-        for noted in notes.noted:
-            if noted.what is sightings.Meaning.STILL_THERE:
-                self._book.note_seen(noted.case)
-            else:
-                self._tell(noted)
-                self._book.note(noted.case)
-
-    def _tell(self, noted: sightings.Noted) -> None:
-        case = noted.case
-        event = case.event
-        level = logging.WARNING if noted.what is sightings.Meaning.RETURNED else logging.INFO
-        self._say(
-            case,
-            f"event {case.ending or noted.what}",
-            level,
-            status=event.status,
-            resources=" ".join(event.resources),
-            not_before=event.not_before.isoformat() if event.not_before else None,
-            source=event.source or None,
-            vm=case.vm or "not this one",
-            profile=case.profile,
-            why=case.why,
-        )
-
-    def _note_trouble(self, trouble: Trouble) -> None:
-        last, self.standing.trouble = self.standing.trouble, trouble
-        self.metrics.count("poll_errors", kind=trouble.kind)
-        if trouble.is_blind and not (last and last.is_blind):
-            log.error(
-                "blind: %s", trouble.message, extra={"since": trouble.since.isoformat(), "kind": trouble.kind}
-            )
-        elif last is None or last.kind != trouble.kind:
-            log.warning("no good answer: %s", trouble.message, extra={"kind": trouble.kind})
+    def _ask_anew(self) -> None:
+        self.look_again()  # which the watcher brings, after this was made
 
     def _note_answer(self, answered: Answered) -> None:
         self._approver.settle(answered)
@@ -308,18 +237,6 @@ class Keeper:
         self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
         self._book.note(replace(case, consent_at=now))
         self.look_again()
-
-    def _note_name(self, name: str) -> None:
-        self._names.learn(name)
-        self.standing.names = self._names.known
-        log.info("this VM is %s", " or ".join(self._names.known) or "not named")
-        self._is_named = True
-        for case in list(self._book.unclosed()):
-            if case.is_open and self._names.which(case.event.resources) != case.vm:
-                self._book.note(sightings.rename(case, self._viewpoint))
-        waiting, self._unnamed = self._unnamed, None
-        if waiting is not None:
-            self._note_sighting(waiting)
 
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)
@@ -356,10 +273,6 @@ class Keeper:
             )
         )
 
-    def _is_certain(self, case: Case) -> bool:
-        """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""
-        return not case.is_open or case.id not in self._missing | self._unseen
-
     def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
         """Plan a case and make its moves. One that cannot be planned does not stop the others."""
         try:
@@ -375,7 +288,7 @@ class Keeper:
 
     def _plan_and_move(self, seen: Case) -> tuple[course.Plan, bool]:
         case = self._book.cases[seen.id]
-        if not self._is_certain(case):
+        if not self._eyes.is_certain(case):
             who = " or ".join(case.named_by) or "the endpoint"
             return course.Plan(waiting_for=(f"an answer of {who} that shows whether it is there",)), False
         plan = self._plan(case)
