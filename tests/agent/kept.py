@@ -87,11 +87,10 @@ class Kept:
     def __init__(self, url: str, place: Path, stage: Stage, profile: Profile, boot: str, **settings: Any) -> None:
         self.stage = stage
         self.settings = Settings(
-            endpoints=(url,),
             state_dir=place,
             rules=(Rule(profile.name),),
             profiles={profile.name: profile},
-            **(QUICK | {"wait_seconds": 0, "uses_hostname": False} | settings),
+            **(QUICK | {"endpoints": (url,), "wait_seconds": 0, "uses_hostname": False} | settings),
         )
         self._boot = boot
         self._stop = threading.Event()

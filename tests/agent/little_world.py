@@ -128,6 +128,8 @@ class World:
             case course.Approve():
                 self.approved.append(event)
                 self.cases[event] = replace(case, consent=Consent.GIVEN, consent_by=move.by, consent_at=self.now)
+            case course.NoteUnconfirmed():
+                self.cases[event] = replace(case, unconfirmed_at=self.now)
             case course.Close():
                 self.cases[event] = replace(case, closed_at=self.now)
             case steps.Stop():

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from forewarn.agent.changes import CannotApprove, Change, Register, What
-from forewarn.agent.events import Document, Event
+from forewarn.agent.events import Document, Event, Sighting
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 EVENT = Event("A", "Reboot", resources=("web-0",), not_before=NOW + timedelta(minutes=15))
@@ -21,7 +21,13 @@ class Tale:
     def __init__(self) -> None:
         self.approved: list[str] = []
         self.me = "web-0"
-        self.register = Register(lambda names: self.me if self.me in names else "", self.approved.append)
+        self.now = NOW
+        self.register = Register(
+            lambda names: self.me if self.me in names else "",
+            self.approved.append,
+            lambda: self.now,
+            timedelta(seconds=45),
+        )
 
     def tell(
         self, *events: Event, is_anew: bool = False, at: datetime = NOW, oddities: tuple[str, ...] = ()
@@ -31,7 +37,7 @@ class Tale:
     def changes(
         self, *events: Event, is_anew: bool = False, at: datetime = NOW, oddities: tuple[str, ...] = ()
     ) -> list[Change]:
-        return self.register.note(Document(events, None, oddities), at, is_anew=is_anew)
+        return self.register.note(Sighting(Document(events, None, oddities), at, is_anew=is_anew))
 
 
 @pytest.fixture
@@ -158,3 +164,22 @@ def test_a_change_says_how_long_there_is(tale: Tale):
     (change,) = tale.changes(EVENT)
 
     assert change.seconds_left == 900
+
+
+def test_an_event_that_was_approved_and_is_gone_at_the_next_look_has_finished(tale: Tale):
+    (change,) = tale.changes(EVENT)
+    tale.now = NOW + timedelta(seconds=1)
+    change.approve()
+
+    tale.tell(at=NOW + timedelta(seconds=2))
+
+    assert tale.tell(is_anew=True, at=NOW + timedelta(seconds=2)) == [(What.FINISHED, "A")]
+
+
+def test_an_event_whose_status_is_not_said_is_told_and_cannot_be_approved(tale: Tale):
+    (change,) = tale.changes(replace(EVENT, status=""))
+
+    with pytest.raises(CannotApprove, match="its status is not said"):
+        change.approve()
+
+    assert change.what is What.SCHEDULED

@@ -256,3 +256,10 @@ def test_a_reader_that_has_seen_enough_is_no_failure(file: Path):
     done = process(["/bin/sh", "-c", f"{FOREWARN} agent explain --config {file} --type Freeze | true; exit 0"])
 
     assert "Traceback" not in done.err
+
+
+def test_the_help_of_a_flag_with_choices_names_them_all():
+    done = agent("run", "--help")
+
+    assert "--log-format auto|plain|json" in done.out
+    assert "--listen HOST:PORT " in done.out

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.course import Approve, Close, NotePrepared, ending_of, plan
+from forewarn.agent.course import Approve, Close, NotePrepared, NoteUnconfirmed, plan
 from forewarn.agent.events import STARTED
 from forewarn.agent.policy import LOG_ONLY, Approval, Profile, Together
 from tests.agent.little_world import (
@@ -334,38 +334,36 @@ def test_an_event_for_which_nothing_was_done_is_simply_closed():
     assert plan(a_case(ending=Ending.CANCELLED), LOG_ONLY, [], NOW).moves == (Close(),)
 
 
-BOOT, EARLIER_BOOT = "b-2", "b-1"
-WITHIN = timedelta(seconds=45)
-
-
 @pytest.mark.parametrize(
-    ("case", "seconds", "ending"),
+    ("profile", "waits_until"),
     [
-        (a_case(started_at=NOW, boot=BOOT), 1, Ending.FINISHED),
-        (a_case(boot=BOOT), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN, consent_at=NOW - timedelta(seconds=9)), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN, consent_at=NOW), 1, Ending.FINISHED),
-        (a_case(boot=BOOT, consent=Consent.ASKED, consent_at=NOW), 1, Ending.CANCELLED),
-        (a_case(boot=BOOT), 901, Ending.FINISHED),
-        (a_case(boot=EARLIER_BOOT), 60, Ending.FINISHED),
-        (a_case(boot=EARLIER_BOOT), 1, Ending.FINISHED),
-        (a_case(boot=BOOT, consent=Consent.GIVEN), 60, Ending.FINISHED),
-        (a_case(boot=BOOT), 60, Ending.CANCELLED),
-        (a_case(an_event(minutes=None), boot=BOOT), 9999, Ending.CANCELLED),
+        (replace(TOGETHER, pause_before_approval_seconds=30), 30),
+        (replace(TOGETHER, approval=Approval.BEFORE_DEADLINE, reserve_seconds=60), 840),
     ],
-    ids=[
-        "it had started",
-        "it was there a moment ago, Scheduled",
-        "it was approved, still Scheduled after that, and called off under our eyes",
-        "it was approved, and gone at the next look",
-        "its approval was sent, and not answered",
-        "its time had come",
-        "the machine has been down meanwhile",
-        "the machine has been down, however briefly",
-        "it was approved, and nobody watched",
-        "nobody watched, and it was not due",
-        "nobody watched, and it never said when",
-    ],
+    ids=["after the pause", "not before the deadline"],
 )
-def test_how_an_event_that_is_gone_has_ended(case: Case, seconds: float, ending: Ending):
-    assert ending_of(case, NOW + timedelta(seconds=seconds), BOOT, WITHIN) is ending
+def test_who_does_not_lead_gives_its_word_only_when_it_would_approve_itself(profile: Profile, waits_until: float):
+    due_at = NOW + timedelta(seconds=waits_until)
+    early, due = (plan(three("web-1"), profile, [], at) for at in (due_at - timedelta(seconds=1), due_at))
+
+    assert (early.tells_leader, early.wake_at) == ("", due_at)
+    assert due.tells_leader == "web-0"
+
+
+def test_an_approval_that_is_not_followed_by_a_start_is_doubted_once():
+    world = World.of(a_profile(STEP)).see(an_event()).end("E1", "drain")
+    world.advance(14)
+    before = list(world.made)
+
+    world.advance(1).advance(60)
+
+    assert NoteUnconfirmed() not in [move for _, move in before]
+    assert [move for _, move in world.made if isinstance(move, NoteUnconfirmed)] == [NoteUnconfirmed()]
+    assert world.words("E1") == "the platform, which has taken the approval and not started it"
+
+
+def test_an_event_without_a_status_is_prepared_for_and_not_approved():
+    world = World.of(a_profile(STEP)).see(an_event(status="")).end("E1", "drain")
+
+    assert world.approved == []
+    assert world.words("E1") == "an answer of the endpoint that says its EventStatus"

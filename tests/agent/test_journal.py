@@ -27,11 +27,13 @@ FULL = a_case(
         ("drain", UNDO): a_run(BEGUN),
         ("stop", DO): a_run(of_event="E0"),
     },
+    named_by=("http://a", "http://b"),
     prepared_at=NOW,
     consent=Consent.GIVEN,
     consent_by="ann",
     consent_at=NOW,
     consent_tries=2,
+    unconfirmed_at=NOW,
     started_at=NOW,
     told_to_approve_by="ann",
     is_urgent=True,
@@ -58,6 +60,13 @@ def test_a_case_comes_back_as_it_was(case: Case, tmp_path: Path):
 
     assert Journal(tmp_path).load() == [case]
     assert read_case(json.loads(json.dumps(write_case(case)))) == case
+
+
+def test_a_case_of_an_older_journal_does_not_say_who_has_named_its_event():
+    older = write_case(FULL)
+    del older["named_by"]
+
+    assert read_case(json.loads(json.dumps(older))).named_by == ()
 
 
 def test_every_member_of_a_case_is_kept():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.case import Consent, Direction, Ending, Outcome
+from forewarn.agent.company import Promise
 from forewarn.agent.handlers.base import Result, Task
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.policy import Approval
@@ -342,3 +343,72 @@ def test_what_is_odd_about_answers_is_said_once(azure: Azure, tmp_path: Path, ca
 
     said = [each for each in caplog.messages if each.startswith("the endpoint's answer has")]
     assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    "date", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00"]
+)
+def test_an_event_with_an_odd_date_is_seen_and_does_not_stop_the_one_beside_it(
+    azure: Azure, tmp_path: Path, date: str
+):
+    with kept(azure.url, tmp_path, Stage(), a_profile(a_step(), lead_seconds=3600 * 24 * 365 * 20)) as agent:
+        azure.show(event("E1", NotBefore=date), event("E2"))
+
+        agent.wait_for(is_approved, "the approval", "E2")
+        odd = agent.wait_for(lambda _: True, "the odd one")
+
+    assert odd.event.not_before is None
+
+
+class Deaf:
+    """Company that cannot be told anything."""
+
+    def __init__(self) -> None:
+        self.told = 0
+
+    def ready_for(self, event: str) -> frozenset[str]:
+        return frozenset()
+
+    def tell(self, promises: frozenset[Promise]) -> None:
+        self.told += 1
+        raise RuntimeError("a test breaks the round")
+
+
+def test_an_agent_whose_rounds_fail_does_not_look_alive(azure: Azure, tmp_path: Path):
+    with kept(azure.url, tmp_path, Stage(), DRAIN) as agent:
+        deaf = Deaf()
+        agent.keeper.company = deaf
+        wait_until(lambda: deaf.told > 1, "a round to fail")
+        ticked_at = agent.keeper.standing.ticked_at
+        wait_until(lambda: deaf.told > 5, "more rounds")
+
+        assert agent.keeper.standing.ticked_at == ticked_at
+
+
+def test_an_endpoint_that_takes_over_and_knows_nothing_of_an_event_does_not_cancel_it(
+    azure: Azure, another_azure: Azure, tmp_path: Path
+):
+    stage = Stage()
+    careful = a_profile(a_step(), approval=Approval.NEVER)
+    with kept(azure.url, tmp_path, stage, careful, endpoints=(azure.url, another_azure.url)) as agent:
+        azure.show(event("E1"))
+        agent.wait_for(lambda case: case.prepared_at is not None, "the preparation")
+        azure.fail_always(lambda _: SERVER_ERROR)
+        another_azure.wait_for_polls(20)
+
+        waiting = agent.keeper.standing.waiting_for["E1"]
+        case = agent.case()
+
+    assert case is not None
+    assert (case.ending, case.named_by) == (None, (azure.url,))
+    assert stage.ran() == ["E1 drain do"]
+    assert waiting == (f"an answer of {azure.url} that shows whether it is there",)
+
+
+def test_an_event_whose_status_is_not_said_is_seen_and_not_approved(azure: Azure, tmp_path: Path):
+    with kept(azure.url, tmp_path, Stage(), DRAIN) as agent:
+        azure.show(event("E1", EventStatus=None))
+        agent.wait_for(lambda case: case.prepared_at is not None, "the preparation")
+        azure.wait_for_polls(5)
+
+    assert azure.approved == []

@@ -347,3 +347,17 @@ def test_nothing_is_begun_after_a_reboot_before_it_is_known_whether_the_event_is
         agent.wait_until_closed()
 
     assert stage.ran() == ["E1 drain undo"]
+
+
+def test_a_case_that_cannot_be_planned_is_told_and_does_not_stop_the_others(azure: Azure, tmp_path: Path):
+    the_end_of_time = datetime.max.replace(tzinfo=UTC)
+    left_behind(tmp_path, runs={("drain", DO): run_of(Outcome.DONE)}, prepared_at=the_end_of_time)
+    azure.show(event("E1"), event("E2"))
+
+    with kept(azure.url, tmp_path, Stage(), replace(DRAIN, pause_before_approval_seconds=1)) as agent:
+        agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the other's approval", "E2")
+        standing = agent.keeper.standing
+        wait_until(lambda: "E1" in standing.stuck, "the trouble to be told")
+
+    assert "OverflowError" in standing.stuck["E1"]
+    assert azure.approved == ["E2"]

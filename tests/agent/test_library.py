@@ -8,13 +8,14 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import pytest
 
 import forewarn.agent
 from forewarn.agent import EndpointError, MaintenanceComing, What, until_maintenance, watch
-from tests.agent.azure import SERVER_ERROR, Azure, event
+from tests.agent.azure import SERVER_ERROR, Asked, Azure, Fault, event
 from tests.fleets import SMALL
 from tests.running import ROOT, RunningService, running, wait_until
 
@@ -377,3 +378,58 @@ def test_against_the_real_service_an_event_is_approved_and_followed_to_its_end()
 def is_on(service: RunningService) -> bool:
     """Whether the guest has asked, which turns the feature on."""
     return service.get("/v1/scopes/web")["is_on"]
+
+
+def is_about_the_name(asked: Asked) -> bool:
+    return asked.path.endswith("/compute/name")
+
+
+def test_a_question_for_the_name_that_hangs_holds_up_neither_the_looking_nor_the_events(azure: Azure):
+    azure.fail_always(lambda asked: Fault(delay_seconds=60) if is_about_the_name(asked) else None)
+
+    with watch(azure.url, names=["web-0"], **QUICK) as changes:
+        azure.wait_for_polls(20, seconds=4)
+        azure.show(event("A"))
+        began_at = time.monotonic()
+        change = next(changes)
+        took = time.monotonic() - began_at
+
+    assert (change.id, change.is_mine) == ("A", True)
+    assert took < 8, "an event waits for the name, but not for long"
+
+
+def test_who_gives_up_waiting_leaves_nothing_behind(azure: Azure):
+    changes = watch(azure.url, **QUICK)
+    left: list[object] = []
+
+    async def give_up() -> None:
+        async with changes:
+            for _ in range(100):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(anext(changes), 0.001)
+            left.extend(changes._inbox._wakers)
+
+    asyncio.run(asyncio.wait_for(give_up(), BOUND))
+
+    assert left == []
+
+
+def test_leaving_a_block_does_not_hold_up_the_loop(azure: Azure):
+    looking, leave = threading.Event(), threading.Event()
+
+    def linger(_: object) -> None:
+        looking.set()
+        leave.wait(BOUND)
+
+    azure.fail_always(lambda _: SERVER_ERROR)
+
+    async def leave_soon() -> float:
+        async with watch(azure.url, on_trouble=linger, **QUICK):
+            await asyncio.to_thread(looking.wait, BOUND)
+            left_at = time.monotonic()
+        return time.monotonic() - left_at
+
+    took = asyncio.run(asyncio.wait_for(leave_soon(), BOUND))
+    leave.set()
+
+    assert took < 2

@@ -267,6 +267,27 @@ def test_an_endpoint_that_is_come_back_to_is_asked_for_all_of_the_document(
     assert back.document is not None
 
 
+def test_the_first_endpoint_is_asked_again_after_a_while_without_events(
+    azure: Azure, another_azure: Azure, metadata_of: MetadataOf
+):
+    hours = [0.0]
+    metadata = metadata_of(azure.url, another_azure.url, timer=hours_later(hours))
+    azure.fail(SERVER_ERROR, SERVER_ERROR)
+    with pytest.raises(EndpointError):
+        metadata.get()
+    another_azure.show(event())
+    asked = [metadata.get().endpoint]
+    hours[0] += 0.01
+    asked.append(metadata.get().endpoint)
+    another_azure.show()
+    asked.append(metadata.get().endpoint)
+    for _ in range(2):
+        hours[0] += 0.01
+        asked.append(metadata.get().endpoint)
+
+    assert asked == [*[another_azure.url] * 4, azure.url], "not while there are events, nor while it fails"
+
+
 # Approving, and who this is.
 
 

@@ -108,3 +108,12 @@ def test_the_example_has_no_secret_in_it():
 
     assert secrets
     assert all(re.match(r"\{ (?:file|env) = ", each) for each in secrets), secrets
+
+
+def test_the_documentation_that_the_unit_names_is_among_what_is_installed(unit: dict[str, dict[str, list[str]]]):
+    installed = re.findall(r"^#   install .* (\S+) (\S+)$", UNIT.read_text(encoding="utf-8"), re.MULTILINE)
+
+    (named,) = unit["Unit"]["Documentation"]
+
+    assert named.removeprefix("file://") in [target for _, target in installed]
+    assert all((ROOT / source).exists() for source, _ in installed if not source.startswith("dist/"))

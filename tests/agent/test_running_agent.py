@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,6 +27,21 @@ name = "note"
 uses = "command"
 command = ["/bin/sh", "-c", "echo do >> {notes}"]
 undo = ["/bin/sh", "-c", "echo undo >> {notes}"]
+"""
+# What a signal's handler does while its thread holds the lock that stopping takes.
+SIGNALLED = """
+import signal
+from contextlib import ExitStack
+from forewarn.agent.daemon import Agent
+from forewarn.agent.journal import Journal
+from forewarn.agent.settings import Settings
+settings = Settings(endpoints=("http://127.0.0.1:9",), is_dry_run=True, listen=None)
+with ExitStack() as at_the_end:
+    agent = Agent(settings, "b-1", Journal, at_the_end)
+    agent._heed_signals()
+    with agent._stop._cond:
+        signal.raise_signal(signal.SIGTERM)
+    agent.run()
 """
 
 
@@ -99,3 +115,9 @@ def test_a_dry_run_touches_nothing_and_says_so(running: Running, azure: Azure, t
     assert not running.notes.exists()
     assert not (tmp_path / "state").exists()
     assert azure.approved == []
+
+
+def test_a_signal_ends_the_agent_whatever_lock_its_thread_holds():
+    ended = subprocess.run([sys.executable, "-c", SIGNALLED], env=bare(), timeout=30, check=False)
+
+    assert ended.returncode == 0

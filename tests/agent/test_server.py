@@ -308,3 +308,11 @@ def test_an_event_that_is_over_leaves_the_page(office: Office):
     office.standing.cases = (seen(ending=Ending.FINISHED, closed_at=NOW),)
 
     assert "azure_scheduledevent_event{" not in office.call("/metrics").body.decode()
+
+
+def test_an_agent_that_cannot_go_on_with_an_event_is_not_well(office: Office):
+    office.standing.stuck = {"E1": "OverflowError()"}
+
+    answer = office.call("/healthz")
+
+    assert (answer.status, answer.body) == (503, b"the agent cannot go on with E1: see its log\n")

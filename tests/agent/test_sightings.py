@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.events import STARTED, Document, Event
-from forewarn.agent.sightings import Notes, Viewpoint, What, note, rename
+from forewarn.agent.events import STARTED, Document, Event, Sighting
+from forewarn.agent.sightings import Meaning, Notes, Viewpoint, note, rename
 from tests.agent.little_world import DO, NOW, a_case, a_run, an_event
 
 LATER = NOW + timedelta(seconds=1)
@@ -25,15 +25,15 @@ def viewpoint(name: str = "web-0") -> Viewpoint:
     )
 
 
-def noted(*cases: Case, events: tuple[Event, ...] = (), missing=(), oddities=(), is_anew: bool = False) -> Notes:
-    document = Document(events, 7, oddities)
-    return note({case.id: case for case in cases}, missing, document, LATER, viewpoint(), is_anew=is_anew)
+def noted(*cases: Case, events: tuple[Event, ...] = (), doubted=(), oddities=(), **said) -> Notes:
+    sighting = Sighting(Document(events, 7, oddities), LATER, **said)
+    return note({case.id: case for case in cases}, doubted, sighting, viewpoint())
 
 
 def test_a_new_event_becomes_a_case_with_the_profile_of_the_first_rule_that_fits():
     [found] = noted(events=(an_event(),)).noted
 
-    assert found.what is What.APPEARED
+    assert found.what is Meaning.APPEARED
     assert (found.case.vm, found.case.profile, found.case.why) == ("web-0", "reboot web-0", "because")
     assert (found.case.first_seen_at, found.case.last_seen_at, found.case.boot) == (LATER, LATER, "b-2")
     assert found.case.not_before == an_event().not_before
@@ -54,7 +54,7 @@ def test_all_events_of_an_answer_are_noted_not_only_the_first_or_the_last():
 def test_an_event_that_is_still_there_was_just_seen():
     [found] = noted(a_case(), events=(an_event(),)).noted
 
-    assert found.what is What.STILL_THERE
+    assert found.what is Meaning.STILL_THERE
     assert (found.case.last_seen_at, found.case.boot) == (LATER, "b-2")
 
 
@@ -63,7 +63,7 @@ def test_an_event_that_starts_is_noted_and_its_last_not_before_is_kept():
 
     [found] = noted(case, events=(an_event(status=STARTED, minutes=None),)).noted
 
-    assert found.what is What.STARTED
+    assert found.what is Meaning.STARTED
     assert found.case.started_at == LATER
     assert found.case.not_before == an_event().not_before
 
@@ -71,7 +71,7 @@ def test_an_event_that_starts_is_noted_and_its_last_not_before_is_kept():
 def test_an_event_that_changes_gets_the_profile_that_fits_it_now():
     [found] = noted(a_case(prepared_at=NOW), events=(an_event(type="Redeploy"),)).noted
 
-    assert found.what is What.CHANGED
+    assert found.what is Meaning.CHANGED
     assert found.case.profile == "redeploy web-0"
     assert found.case.prepared_at is None, "that was noted of other steps"
 
@@ -98,7 +98,7 @@ def test_an_event_that_is_missing_from_one_answer_is_not_gone():
 
 
 @pytest.mark.parametrize(
-    ("is_anew", "missing", "oddities", "is_gone"),
+    ("is_anew", "doubted", "oddities", "is_gone"),
     [
         (True, {"E1"}, (), True),
         (False, {"E1"}, (), False),
@@ -108,19 +108,19 @@ def test_an_event_that_is_missing_from_one_answer_is_not_gone():
     ids=["asked anew", "not asked anew", "missing for the first time", "part of it could not be read"],
 )
 def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
-    missing: set[str], oddities: tuple[str, ...], *, is_anew: bool, is_gone: bool
+    doubted: set[str], oddities: tuple[str, ...], *, is_anew: bool, is_gone: bool
 ):
-    notes = noted(a_case(), missing=missing, oddities=oddities, is_anew=is_anew)
+    notes = noted(a_case(), doubted=doubted, oddities=oddities, is_anew=is_anew)
 
-    assert [each.what for each in notes.noted] == ([What.GONE] if is_gone else [])
+    assert [each.what for each in notes.noted] == ([Meaning.GONE] if is_gone else [])
     assert ("E1" in notes.missing) is not is_gone
     assert notes.wants_another_look is (not is_gone and not oddities)
 
 
 def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
-    notes = noted(a_case(), events=(an_event(),), missing={"E1"}, is_anew=True)
+    notes = noted(a_case(), events=(an_event(),), doubted={"E1"}, is_anew=True)
 
-    assert [each.what for each in notes.noted] == [What.STILL_THERE]
+    assert [each.what for each in notes.noted] == [Meaning.STILL_THERE]
     assert notes.missing == frozenset()
 
 
@@ -130,7 +130,7 @@ def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
     ids=["after Started it has finished", "while Scheduled it was cancelled"],
 )
 def test_how_a_gone_event_ended(case: Case, ending: Ending):
-    [found] = noted(case, missing={"E1"}, is_anew=True).noted
+    [found] = noted(case, doubted={"E1"}, is_anew=True).noted
 
     assert (found.case.ending, found.case.ended_at) == (ending, LATER)
 
@@ -146,7 +146,7 @@ def test_an_event_that_is_over_and_comes_back_begins_anew_but_is_not_approved_ag
 
     [found] = noted(over, events=(an_event(),)).noted
 
-    assert found.what is What.RETURNED
+    assert found.what is Meaning.RETURNED
     assert (found.case.ending, found.case.closed_at, found.case.runs) == (None, None, {})
     assert (found.case.consent, found.case.consent_by) == (Consent.GIVEN, "agent")
 
@@ -157,11 +157,11 @@ def test_an_event_that_comes_back_while_it_is_undone_waits_until_that_is_over():
 
 def test_a_lower_incarnation_changes_nothing():
     case = a_case()
-    document = Document((an_event(),), 1)
+    sighting = Sighting(Document((an_event(),), 1), LATER)
 
-    notes = note({"E1": case}, (), document, LATER, viewpoint(), is_anew=False)
+    notes = note({"E1": case}, (), sighting, viewpoint())
 
-    assert [each.what for each in notes.noted] == [What.STILL_THERE]
+    assert [each.what for each in notes.noted] == [Meaning.STILL_THERE]
 
 
 def test_a_case_is_judged_again_when_this_vm_learns_its_name():
@@ -171,3 +171,24 @@ def test_a_case_is_judged_again_when_this_vm_learns_its_name():
 
     assert (renamed.vm, renamed.profile) == ("pool_0", "reboot pool_0")
     assert rename(replace(case, runs={("drain", DO): a_run()}), viewpoint("pool_0")).profile == "others"
+
+
+def test_a_case_remembers_which_endpoints_have_named_its_event():
+    [first] = noted(events=(an_event(),), endpoint="http://a").noted
+    [second] = noted(first.case, events=(an_event(),), endpoint="http://b").noted
+
+    assert (second.what, second.case.named_by) == (Meaning.STILL_THERE, ("http://a", "http://b"))
+
+
+def test_an_endpoint_that_does_not_know_an_event_leaves_it_uncertain_and_is_not_asked_anew():
+    case = a_case(named_by=("http://a",))
+
+    notes = noted(case, doubted={"E1"}, is_anew=True, endpoint="http://b", endpoints=("http://a", "http://b"))
+
+    assert (notes.noted, notes.missing, notes.wants_another_look) == ((), {"E1"}, False)
+
+
+def test_an_answer_that_could_not_be_read_whole_is_no_look():
+    odd = noted(a_case(), oddities=("an event without an EventId",))
+
+    assert (odd.missing, odd.doubted) == ({"E1"}, frozenset())

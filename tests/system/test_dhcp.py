@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from tests.running import ROOT, wait_until
-from tests.system.namespaces import BRIDGE, GuestNamespace, Namespace, bare_environment, bridged, ip
+from tests.system.namespaces import (
+    BRIDGE,
+    METADATA_ADDRESS,
+    GuestNamespace,
+    Namespace,
+    bare_environment,
+    bridged,
+    ip,
+)
 from tests.system.serving import Operator, serving
 
 pytestmark = pytest.mark.system
@@ -42,6 +50,51 @@ print([root.text for root in Endpoints(("discover",)).roots()])
 """
 
 
+# Discovers, notes that it is prepared, and approves what is its own.
+AGENT = """
+endpoint = "discover"
+state_dir = "{folder}/state"
+listen = false
+
+[[rules]]
+profile = "drain"
+
+[profiles.drain]
+approval = "after_success"
+
+[[profiles.drain.steps]]
+name = "note"
+uses = "command"
+command = ["touch", "{folder}/drained"]
+undo = ["touch", "{folder}/restored"]
+"""
+
+
+def test_the_agent_follows_an_event_of_the_endpoint_that_dhcp_option_245_names(tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    file.write_text(AGENT.replace("{folder}", str(tmp_path)), encoding="utf-8")
+    agent = (sys.executable, "-m", "forewarn.agent", "run", "--config", str(file))
+    with bridged(1) as network, dhcp_server(network.host, tmp_path):
+        guest = network.guests[0]
+        ip("-n", network.host.name, "address", "add", f"{ENDPOINT}/32", "dev", BRIDGE)
+        # So that only what DHCP says leads to an endpoint.
+        ip("-n", network.host.name, "address", "del", f"{METADATA_ADDRESS}/32", "dev", BRIDGE)
+        leases = take_a_lease(guest, tmp_path)
+        with (
+            serving(network.host, FLEET, tmp_path, f"{ENDPOINT}:80") as operator,
+            running_in_guest(guest, leases, agent, tmp_path / "said") as said,
+        ):
+            wait_until(lambda: operator.ask("scope", "show", "web-0")["is_on"], "the first poll")
+            event = operator.restart("web-0")
+            wait_until(lambda: approver(operator, event) == "web-0", "the approval")
+            was_drained = (tmp_path / "drained").exists()
+            wait_until(lambda: '"event started"' in said.read_text(), "the start to be seen")
+            operator.ask("clock", "advance", "10m")
+            wait_until((tmp_path / "restored").exists, "the event to be over and undone", 60)
+
+    assert was_drained, said.read_text()
+
+
 def test_the_endpoint_that_dhcp_option_245_names_is_found_and_watched(tmp_path: Path):
     with bridged(1) as network, dhcp_server(network.host, tmp_path):
         guest = network.guests[0]
@@ -49,7 +102,7 @@ def test_the_endpoint_that_dhcp_option_245_names_is_found_and_watched(tmp_path: 
         leases = take_a_lease(guest, tmp_path)
         with serving(network.host, FLEET, tmp_path, f"{ENDPOINT}:80") as operator:
             found = run_in_guest(guest, leases, DISCOVER)
-            with program_in_guest(guest, leases, PROGRAM, tmp_path / "said") as said:
+            with running_in_guest(guest, leases, (sys.executable, "-c", PROGRAM), tmp_path / "said") as said:
                 wait_until(lambda: operator.ask("scope", "show", "web-0")["is_on"], "the first poll")
                 event = operator.restart("web-0")
                 wait_until(lambda: "scheduled web-0" in said.read_text(), "the event to be seen")
@@ -98,16 +151,15 @@ def take_a_lease(guest: GuestNamespace, folder: Path) -> Path:
     return leases
 
 
-def inside(guest: GuestNamespace, leases: Path, program: str) -> list[str]:
-    """The command that runs a program in the guest, which has these leases where dhclient keeps them."""
+def inside(guest: GuestNamespace, leases: Path, command: Sequence[str]) -> list[str]:
+    """What runs a command in the guest, which has these leases where dhclient keeps them."""
     script = 'mkdir -p /var/lib/dhcp && mount --bind "$0" /var/lib/dhcp && exec "$@"'
-    python = (sys.executable, "-c", program)
-    return guest.inside("bash", "-c", script, str(leases), *python)
+    return guest.inside("bash", "-c", script, str(leases), *command)
 
 
 def run_in_guest(guest: GuestNamespace, leases: Path, program: str) -> str:
     done = subprocess.run(
-        inside(guest, leases, program),
+        inside(guest, leases, (sys.executable, "-c", program)),
         capture_output=True,
         text=True,
         timeout=60,
@@ -120,10 +172,10 @@ def run_in_guest(guest: GuestNamespace, leases: Path, program: str) -> str:
 
 
 @contextmanager
-def program_in_guest(guest: GuestNamespace, leases: Path, program: str, said: Path) -> Iterator[Path]:
+def running_in_guest(guest: GuestNamespace, leases: Path, command: Sequence[str], said: Path) -> Iterator[Path]:
     with said.open("wb") as output:
         running = subprocess.Popen(
-            inside(guest, leases, program), stdout=output, stderr=output, env=bare_environment(), cwd=ROOT
+            inside(guest, leases, command), stdout=output, stderr=output, env=bare_environment(), cwd=ROOT
         )
     try:
         yield said

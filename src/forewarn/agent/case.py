@@ -70,12 +70,14 @@ class Case:
     last_seen_at: datetime
     not_before: datetime | None = None  # the last that was said; an event that has started says none
     boot: str = ""  # in which boot of this machine it was last seen
+    named_by: tuple[str, ...] = ()  # the endpoints that have named it; empty in an older journal: not known
     runs: Runs = field(default_factory=dict)
     prepared_at: datetime | None = None
     consent: Consent = Consent.NONE
     consent_by: str = ""
     consent_at: datetime | None = None
     consent_tries: int = 0
+    unconfirmed_at: datetime | None = None  # when it was said that it is approved and does not start
     started_at: datetime | None = None  # when Started was first seen
     told_to_approve_by: str = ""  # the operator who said so
     is_urgent: bool = False  # the operator does not want to wait for its preparation

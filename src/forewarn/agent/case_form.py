@@ -32,6 +32,7 @@ def read_case(said: Mapping[str, Any]) -> Case:
     known = _members(Case, said)
     known["event"] = Event(**_members(Event, {**said["event"], "resources": tuple(said["event"]["resources"])}))
     known["runs"] = {(each["step"], Direction(each["direction"])): _read_run(each) for each in said["runs"]}
+    known["named_by"] = tuple(said.get("named_by", ()))
     known["consent"] = Consent(said["consent"])
     known["ending"] = Ending(said["ending"]) if said["ending"] else None
     return Case(**known)

@@ -1,16 +1,18 @@
 """What has changed since the last answer, for programs that want to be told. Pure: answers in, changes out.
 
-An event counts as gone only when a second answer, asked for anew, lacks it too.
+When an event that an answer lacks is gone, `absence.py` says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.events import Document, Event
+from forewarn.agent.absence import LastSeen, ending_of, judge, named_also
+from forewarn.agent.case import Ending
+from forewarn.agent.events import Event, Sighting
 
 
 class What(StrEnum):
@@ -101,39 +103,61 @@ class Change:
         if not self.is_mine and not for_others:
             names = ", ".join(self.resources) or "nobody"
             raise CannotApprove(f"Event {self.id} is for {names}, not for this VM: say approve(for_others=True).")
-        if not self.event.has_started:
-            self.send_approval(self.id)
+        if self.event.has_started:
+            return
+        if not self.event.is_scheduled:
+            said = self.status or "not said"
+            raise CannotApprove(f"Event {self.id} may be approved only while Scheduled, and its status is {said}.")
+        self.send_approval(self.id)
 
 
 class Register:
-    """The events that are there."""
+    """The events that are there. `note` is for one thread; changes may be approved on any."""
 
-    def __init__(self, which: Callable[[Sequence[str]], str], send_approval: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        which: Callable[[Sequence[str]], str],
+        send_approval: Callable[[str], None],
+        now: Callable[[], datetime],
+        watched_within: timedelta,
+    ) -> None:
         self._which = which
         self._send_approval = send_approval
+        self._now = now
+        self._watched_within = watched_within  # a shorter gap between two answers is no gap
         self._there: dict[str, tuple[Event, str]] = {}  # by id: as last seen, and by which name it means this VM
-        self._missing: set[str] = set()
+        self._last_seen: dict[str, LastSeen] = {}
+        self._let_go_at: dict[str, datetime] = {}  # when the endpoint took its approval
+        self._doubted: frozenset[str] = frozenset()
+        self.is_unsure = False  # an event is missing, and another look is wanted before it counts as gone
 
-    @property
-    def is_unsure(self) -> bool:
-        """Whether an event is missing, and another look is wanted before it counts as gone."""
-        return bool(self._missing)
-
-    def note(self, document: Document, at: datetime, *, is_anew: bool) -> list[Change]:
+    def note(self, sighting: Sighting) -> list[Change]:
         """What an answer changes."""
-        changes = [change for event in document.events for change in self._note_event(event, at)]
-        lacking = set(self._there) - {event.id for event in document.events}
-        if document.oddities:  # one of them may be what cannot be read
-            return changes
-        gone = self._missing & lacking if is_anew else set()
-        changes.extend(self._note_gone(sorted(gone), at))
-        self._missing = lacking - gone
+        events = sighting.document.events
+        changes = [change for event in events for change in self._note_event(event, sighting)]
+        there = {event.id for event in events}
+        lacking = {
+            each: replace(seen, let_go_at=self._let_go_at.get(each))
+            for each, seen in self._last_seen.items()
+            if each not in there
+        }
+        absence = judge(lacking, self._doubted, sighting)
+        changes.extend(self._note_gone(each, lacking[each], sighting.at) for each in sorted(absence.gone))
+        self._doubted, self.is_unsure = absence.doubted, absence.wants_another_look
         return changes
 
-    def _note_event(self, event: Event, at: datetime) -> Iterator[Change]:
+    def _approve(self, event: str) -> None:
+        self._send_approval(event)
+        self._let_go_at[event] = self._now()
+
+    def _note_event(self, event: Event, sighting: Sighting) -> Iterator[Change]:
         vm = self._which(event.resources)
         before, vm_before = self._there.get(event.id, (None, ""))
         self._there[event.id] = (event, vm)
+        seen = self._last_seen.get(event.id)
+        named_by = named_also(seen.named_by if seen else (), sighting.endpoint)
+        has_started = event.has_started or (seen is not None and seen.has_started)
+        self._last_seen[event.id] = LastSeen(sighting.at, event.not_before, has_started, named_by)
         if event.has_started and not (before and before.has_started):
             what = What.STARTED
         elif before is None:
@@ -142,11 +166,11 @@ class Register:
             what = What.CHANGED
         else:
             return
-        yield Change(what, event, vm, at, before, self._send_approval)
+        yield Change(what, event, vm, sighting.at, before, self._approve)
 
-    def _note_gone(self, ids: Sequence[str], at: datetime) -> Iterator[Change]:
-        for each in ids:
-            event, vm = self._there.pop(each)
-            is_due = event.not_before is not None and at >= event.not_before
-            what = What.FINISHED if event.has_started or is_due else What.CANCELLED
-            yield Change(what, event, vm, at, event, self._send_approval)
+    def _note_gone(self, gone: str, seen: LastSeen, at: datetime) -> Change:
+        event, vm = self._there.pop(gone)
+        del self._last_seen[gone]
+        self._let_go_at.pop(gone, None)
+        is_finished = ending_of(seen, at, self._watched_within) is Ending.FINISHED
+        return Change(What.FINISHED if is_finished else What.CANCELLED, event, vm, at, event, self._approve)

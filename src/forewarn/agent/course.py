@@ -16,6 +16,7 @@ from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
+_CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, and is seen to at the next poll
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +32,16 @@ class Approve:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteUnconfirmed:
+    """The endpoint has taken the approval, and the event has not started."""
+
+
+@dataclass(frozen=True, slots=True)
 class Close:
     """Nothing is left to do."""
 
 
-Move = StepMove | NotePrepared | Approve | Close
+Move = StepMove | NotePrepared | Approve | NoteUnconfirmed | Close
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +86,6 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up."""
     return any(case.run(step.name) for step in profile.on(Occasion.PREPARE))
-
-
-def ending_of(case: Case, now: datetime, boot: str, watched_within: timedelta) -> Ending:
-    """How an event that is gone has ended. What happened while nobody watched is inferred from what was due."""
-    if case.started_at is not None:
-        return Ending.FINISHED
-    is_due = case.event.not_before is not None and now >= case.event.not_before
-    was_watched = case.boot == boot and now - case.last_seen_at <= watched_within
-    # What is approved starts at once, and may be over before the next look: a short Freeze stops the looking too.
-    was_let_go = case.consent is Consent.GIVEN and case.consent_at and case.last_seen_at <= case.consent_at
-    if is_due or was_let_go or (not was_watched and (case.boot != boot or case.consent is Consent.GIVEN)):
-        return Ending.FINISHED
-    return Ending.CANCELLED
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
@@ -149,12 +142,15 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     """Whether the event is to be approved now, and if not, what is waited for."""
     case, profile = scene.case, scene.profile
     # What has started once is not approved, whatever a later answer says of it.
-    if not case.event.is_scheduled or case.started_at is not None:
+    if case.started_at is not None:
         return Plan()
+    if not case.event.is_scheduled:
+        words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)
+        return Plan(waiting_for=words)
     if profile.approval is Approval.NEVER and not case.told_to_approve_by:
         return Plan()
     if case.consent is Consent.GIVEN:
-        return Plan(waiting_for=("the platform, to start it",))
+        return _until_confirmed(case, scene.now)
     if not (case.is_mine or profile.approves_others or case.told_to_approve_by):
         return Plan()
     if case.held_by:
@@ -162,6 +158,17 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)
+
+
+def _until_confirmed(case: Case, now: datetime) -> Plan:
+    """It is approved. That it starts is the only proof that the approval was understood."""
+    if case.unconfirmed_at is not None:
+        return Plan(waiting_for=("the platform, which has taken the approval and not started it",))
+    words = ("the platform, to start it",)
+    if case.consent_at is None:
+        return Plan(waiting_for=words)
+    doubts_at = case.consent_at + _CONFIRMED_WITHIN
+    return Plan((NoteUnconfirmed(),), waiting_for=words) if now >= doubts_at else Plan((), doubts_at, words)
 
 
 def _goes_unprepared(case: Case, profile: Profile) -> bool:
@@ -181,6 +188,10 @@ def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
         return Plan(waiting_for=(f"its time: it names several VMs ({names}), and none of them speaks for all",))
     leader = case.event.resources[0]
     if case.vm != leader:
+        # To say that one is ready is to approve, as far as this VM goes: it waits for the same.
+        ready_at = _lets_go_at(case, scene.profile)
+        if ready_at is not None and ready_at > scene.now:
+            return Plan(wake_at=ready_at, waiting_for=(f"its word to {leader}, at {ready_at:%H:%M:%SZ}",))
         return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
     missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
     if missing:
@@ -192,14 +203,20 @@ def _wants_a_word(case: Case, profile: Profile) -> bool:
     return profile.approval is Approval.MANUAL and not case.told_to_approve_by
 
 
+def _lets_go_at(case: Case, profile: Profile) -> datetime | None:
+    """From when on this VM lets the event begin: after the pause, and near the deadline if asked so."""
+    instants = []
+    if case.prepared_at is not None:
+        instants.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
+    if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
+        instants.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
+    return max(instants, default=None)
+
+
 def _in_time(scene: Scene) -> Plan:
     """Approve, unless the pause, the deadline or a failed try says later."""
     case, profile, now = scene.case, scene.profile, scene.now
-    approves_at = [now]
-    if case.prepared_at is not None:
-        approves_at.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
-    if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
-        approves_at.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
+    approves_at = [now, _lets_go_at(case, profile) or now]
     # Asked later than now: the clock was put back, and how long it has been nobody knows.
     if case.consent is Consent.ASKED and case.consent_at is not None and case.consent_at <= now:
         if case.last_seen_at <= case.consent_at:

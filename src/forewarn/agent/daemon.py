@@ -15,18 +15,18 @@ from forewarn import __version__
 from forewarn.agent import handlers, rules
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
-from forewarn.agent.events import Event
+from forewarn.agent.events import Event, Sighting
 from forewarn.agent.handlers.proc import boot_id
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
-from forewarn.agent.keeper import Keeper, Named, Nudge
-from forewarn.agent.listening import Answer, Listener
+from forewarn.agent.keeper import Keeper, Leave, Named, Nudge
+from forewarn.agent.listening import Listener, Responder
 from forewarn.agent.logs import begin_logging, secrets_of
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
 from forewarn.agent.server import Desk
 from forewarn.agent.settings import Settings
-from forewarn.agent.watching import Sighting, Watcher
+from forewarn.agent.watching import Watcher
 
 _NAME_PAUSES_SECONDS = (1, 5, 10, 30, 60, 300)  # between questions for this VM's name; the last one repeats
 
@@ -139,9 +139,10 @@ class Agent:
             tries += 1
 
     def _heed_signals(self) -> None:
+        # A handler interrupts the keeper, whatever locks that holds: so it takes none, and only leaves a message.
         with suppress(ValueError):  # not on the main thread: then somebody else heeds them
             for each in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(each, lambda *_: self.stop())
+                signal.signal(each, lambda *_: self.keeper.send(Leave()))
 
     def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:
         peers = self._settings.peers
@@ -154,7 +155,7 @@ class Agent:
         self._listen(peers.listen, others.board.answer, "peers", at_the_end)
         self.keeper.company = others
 
-    def _listen(self, address: tuple[str, int], answer: Answer, name: str, at_the_end: ExitStack) -> None:
+    def _listen(self, address: tuple[str, int], answer: Responder, name: str, at_the_end: ExitStack) -> None:
         try:
             listener = Listener(address, answer, name)
         except OSError as problem:

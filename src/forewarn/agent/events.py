@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 
 SCHEDULED = "Scheduled"
 STARTED = "Started"
+_FIRST_YEAR, _LAST_YEAR = 2000, 9000  # beyond is no date but a filler: 0001-01-01 is how .NET writes "none"
 KNOWN_TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
 
 # RFC 1123 is what the service sends. The 2017 pages and some imitations have ISO 8601, with T or with a blank.
@@ -27,7 +28,7 @@ class Event:
 
     id: str
     type: str  # one of KNOWN_TYPES, or what a later version says
-    status: str = SCHEDULED
+    status: str = SCHEDULED  # empty: not said, so that nobody knows whether it may be approved
     resources: tuple[str, ...] = ()
     not_before: datetime | None = None  # None: it has started, or it was not said
     source: str = ""  # Platform, User, or not said
@@ -53,6 +54,18 @@ class Document:
     events: tuple[Event, ...]
     incarnation: int | None = None
     oddities: tuple[str, ...] = ()  # parts that could not be read; where there are any, no event counts as gone
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A good answer."""
+
+    document: Document
+    at: datetime  # on the platform's clock
+    is_unchanged: bool = False  # the same document as the last sighting's
+    is_anew: bool = False  # asked for, without a condition, after `look_again`
+    endpoint: str = ""  # which has answered
+    endpoints: tuple[str, ...] = ()  # all that are asked in turn
 
 
 def read_document(body: bytes) -> Document:
@@ -88,7 +101,7 @@ def read_event(said: object) -> Event | None:
     return Event(
         id=name,
         type=_text(said.get("EventType")) or "Unknown",
-        status=_text(said.get("EventStatus")) or SCHEDULED,
+        status=_text(said.get("EventStatus")),
         resources=tuple(_text(each) for each in resources if each) if isinstance(resources, list) else (),
         not_before=read_instant(_text(said.get("NotBefore"))),
         source=_text(said.get("EventSource")),
@@ -100,16 +113,21 @@ def read_event(said: object) -> Event | None:
 
 def read_instant(text: str) -> datetime | None:
     """An instant in any of the forms that have been seen; None where there is none."""
-    text = text.strip().replace("_", " ")
+    instant = _read_date(text.strip().replace("_", " "))
+    # Judged before it is brought to UTC: at the ends of the calendar that overflows.
+    return None if instant is None or not _FIRST_YEAR <= instant.year <= _LAST_YEAR else _in_utc(instant)
+
+
+def _read_date(text: str) -> datetime | None:
     if not text:
         return None
     for form in _DATE_FORMS:
         try:
-            return _in_utc(datetime.strptime(text, form))  # noqa: DTZ007 - the form says which zone
+            return datetime.strptime(text, form)  # noqa: DTZ007 - the form says which zone
         except ValueError:
             continue
     try:
-        return _in_utc(datetime.fromisoformat(text))
+        return datetime.fromisoformat(text)
     except ValueError:
         return None
 

@@ -11,16 +11,16 @@ import queue
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from forewarn.agent import course, orders, sightings
+from forewarn.agent import course, orders
 from forewarn.agent.approving import Answered, Approver
 from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
 from forewarn.agent.company import Alone, Company, Promise
-from forewarn.agent.events import Document, Event
+from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.logs import concealing, secrets_of
@@ -32,9 +32,10 @@ from forewarn.agent.notify import Notifier
 from forewarn.agent.policy import LOG_ONLY, Approval
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
+from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
-from forewarn.agent.watching import Sighting, Trouble
+from forewarn.agent.watching import Trouble
 
 _MOST_MESSAGES = 1000  # in one round
 _MOST_ROUNDS = 50  # of planning, before messages are looked at again
@@ -42,7 +43,6 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
-_NAME_SECONDS = 5.0  # from the first answer
 
 log = logging.getLogger("forewarn.agent")
 
@@ -67,8 +67,12 @@ class Nudge:
     """Look again: something outside the cases has changed."""
 
 
-Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge
-Choose = Callable[[Event, str], tuple[str, str]]
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Come to an end."""
+
+
+Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge | Leave
 
 
 class Keeper:
@@ -96,7 +100,6 @@ class Keeper:
         self._settings = settings = _with_approvals_as_told(settings)
         self._metadata = metadata
         self._clock = clock
-        self._names = names
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
         self._runner = Runner(
@@ -113,24 +116,22 @@ class Keeper:
         self._mover = Mover(
             settings, clock, boot, self._book, self._runner, self.metrics, self._approver, self._reporter
         )
-        self._attempts = Attempts(
-            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._is_certain
-        )
-        self._viewpoint = sightings.Viewpoint(
-            boot=boot,
-            watched_within=timedelta(seconds=settings.wait_seconds + settings.timeout_seconds + 5),
-            which=names.which,
+        self._eyes = Eyes(
+            settings,
+            clock,
+            names,
+            self._book,
+            self._reporter,
+            Told(self.standing, self.metrics, self._ask_anew),
             choose=choose,
-            has_begun=lambda case: course.has_begun_to_prepare(case, self._reporter.profile_of(case)),
+            boot=boot,
         )
-        self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
-        self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
-        self._oddities: frozenset[str] = frozenset()  # of the last answer; they are said once
-        self._is_named = False
-        self._unnamed: Sighting | None = None  # the last one that came before the name was known
-        self._unnamed_since: float | None = None
+        self._attempts = Attempts(
+            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._eyes.is_certain
+        )
         self._wake_at: datetime | None = None
         self._purge_at = 0.0
+        self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
             if case.profile not in {*settings.profiles, LOG_ONLY.name}:
@@ -139,7 +140,7 @@ class Keeper:
     # For other threads.
 
     def send(self, message: Message) -> None:
-        """Have the keeper take note of something."""
+        """Have the keeper take note of something. Safe in a signal's handler too: this queue takes no lock."""
         self._inbox.put(message)
 
     def say(self, order: orders.Order) -> str | orders.Refusal:
@@ -154,7 +155,8 @@ class Keeper:
     # The loop.
 
     def run(self, stop: threading.Event) -> None:
-        """Keep the cases until told to stop; whoever sets `stop` also sends a `Nudge`."""
+        """Keep the cases until `Leave`, which sets `stop`; or whoever sets it also sends a `Nudge`."""
+        self._stop = stop
         self._runner.forget_all_but([case.id for case in self._book.unclosed()])
         self._attempts.offer_to_handlers()
         self._go_round()
@@ -167,8 +169,6 @@ class Keeper:
     def _go_round(self) -> None:
         """One round. What goes wrong in it is said, and does not end the agent."""
         now = self._clock.monotonic()
-        self.standing.ticked_at = now
-        self._notifier.pat(now)
         try:
             self._book.save_again()
             for late in self._runner.overdue():
@@ -182,6 +182,9 @@ class Keeper:
                 self._book.purge(self._clock.now())
         except Exception:  # whatever it is, the next round may go well
             log.exception("a round failed")
+            return  # an agent whose rounds fail is not well, and must not look so
+        self.standing.ticked_at = now
+        self._notifier.pat(now)
 
     def _seconds_to_next_round(self) -> float:
         longest = min(_LONGEST_ROUND_SECONDS, (self._notifier.watchdog_seconds or 60) / 4)
@@ -205,94 +208,28 @@ class Keeper:
         try:
             match message:
                 case Sighting():
-                    self._see(message)
+                    self._eyes.see(message)
                 case Trouble():
-                    self._note_trouble(message)
+                    self._eyes.note_trouble(message)
                 case Ended():
                     self._attempts.note(message)
                 case Answered():
                     self._note_answer(message)
                 case Named():
-                    self._note_name(message.name)
+                    self._eyes.note_name(message.name)
                 case Asked():
                     message.reply.put(self._obey(message.order))
                 case Nudge():
                     pass
+                case Leave():
+                    self._stop.set()
         except Exception:  # the message is lost, the agent is not
             log.exception("a message could not be taken")
 
     # What messages mean.
 
-    def _see(self, sighting: Sighting) -> None:
-        standing = self.standing
-        standing.good_at = self._clock.monotonic()
-        self.metrics.count("polls")
-        if standing.trouble is not None:
-            log.info("the endpoint answers again", extra={"endpoint": self._metadata.endpoint})
-            standing.trouble = None
-        if not self._is_named and not self._has_waited_for_name():
-            self._unnamed = sighting  # whose events these are is not known yet
-            return
-        is_idle = sighting.is_unchanged and not sighting.document.events
-        if is_idle and not any(True for _ in self._book.unclosed()):
-            return
-        self._note_document(sighting.document, sighting.at, is_anew=sighting.is_anew)
-
-    def _has_waited_for_name(self) -> bool:
-        """Whether the name has been waited for long enough: a notice may be short, and other names may do."""
-        now = self._clock.monotonic()
-        self._unnamed_since = self._unnamed_since or now
-        if now - self._unnamed_since < _NAME_SECONDS:
-            return False
-        self._note_name("")
-        return True
-
-    def _note_document(self, document: Document, at: datetime, *, is_anew: bool) -> None:
-        if document.incarnation is not None:
-            self.standing.incarnation = document.incarnation
-        for oddity in document.oddities:
-            if oddity not in self._oddities:
-                log.warning("the endpoint's answer has %s", oddity)
-        self._oddities = frozenset(document.oddities)
-        notes = sightings.note(self._book.cases, self._missing, document, at, self._viewpoint, is_anew=is_anew)
-        self._missing = notes.missing
-        self._unseen -= {noted.case.id for noted in notes.noted}
-        if notes.wants_another_look:
-            self.look_again()
-        for noted in notes.noted:
-            if noted.what is sightings.What.STILL_THERE:
-                self._book.note_seen(noted.case)
-            else:
-                self._tell(noted)
-                keep = self._book.note_new if noted.what is sightings.What.APPEARED else self._book.note
-                keep(noted.case)
-
-    def _tell(self, noted: sightings.Noted) -> None:
-        case = noted.case
-        event = case.event
-        level = logging.WARNING if noted.what is sightings.What.RETURNED else logging.INFO
-        self._say(
-            case,
-            f"event {case.ending or noted.what}",
-            level,
-            status=event.status,
-            resources=" ".join(event.resources),
-            not_before=event.not_before.isoformat() if event.not_before else None,
-            source=event.source or None,
-            vm=case.vm or "not this one",
-            profile=case.profile,
-            why=case.why,
-        )
-
-    def _note_trouble(self, trouble: Trouble) -> None:
-        last, self.standing.trouble = self.standing.trouble, trouble
-        self.metrics.count("poll_errors", kind=trouble.kind)
-        if trouble.is_blind and not (last and last.is_blind):
-            log.error(
-                "blind: %s", trouble.message, extra={"since": trouble.since.isoformat(), "kind": trouble.kind}
-            )
-        elif last is None or last.kind != trouble.kind:
-            log.warning("no good answer: %s", trouble.message, extra={"kind": trouble.kind})
+    def _ask_anew(self) -> None:
+        self.look_again()  # which the watcher brings, after this was made
 
     def _note_answer(self, answered: Answered) -> None:
         self._approver.settle(answered)
@@ -310,23 +247,11 @@ class Keeper:
         self._book.note(replace(case, consent_at=now))
         self.look_again()
 
-    def _note_name(self, name: str) -> None:
-        self._names.learn(name)
-        self.standing.names = self._names.known
-        log.info("this VM is %s", " or ".join(self._names.known) or "not named")
-        self._is_named = True
-        for case in list(self._book.unclosed()):
-            if case.is_open and self._names.which(case.event.resources) != case.vm:
-                self._book.note(sightings.rename(case, self._viewpoint))
-        waiting, self._unnamed = self._unnamed, None
-        if waiting is not None:
-            self._note_document(waiting.document, waiting.at, is_anew=waiting.is_anew)
-
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)
         if isinstance(case, orders.Refusal):
             return case
-        answer = orders.give(case, order, approves=self._settings.approves)
+        answer = orders.give(case, order, self._reporter.profile_of(case), approves=self._settings.approves)
         if isinstance(answer, orders.Refusal):
             return answer
         told, words = answer
@@ -340,8 +265,10 @@ class Keeper:
     # What cases want.
 
     def _make_moves(self) -> None:
+        left = {case.id for case in self._book.unclosed()}
+        self.standing.stuck = {event: why for event, why in self.standing.stuck.items() if event in left}
         for _ in range(_MOST_ROUNDS):
-            plans = {case.id: self._plan_and_move(case) for case in list(self._book.unclosed())}
+            plans = {case.id: self._try_to_move(case) for case in list(self._book.unclosed())}
             if not any(has_moved for _, has_moved in plans.values()):
                 break
         wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
@@ -355,14 +282,24 @@ class Keeper:
             )
         )
 
-    def _is_certain(self, case: Case) -> bool:
-        """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""
-        return not case.is_open or case.id not in self._missing | self._unseen
+    def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
+        """Plan a case and make its moves. One that cannot be planned does not stop the others."""
+        try:
+            moved = self._plan_and_move(case)
+        except Exception as problem:
+            if self.standing.stuck.get(case.id) != repr(problem):  # said once, not every second
+                log.exception("the case cannot be planned", extra={"event": case.id})
+            self.standing.stuck = {**self.standing.stuck, case.id: repr(problem)}
+            return course.Plan(waiting_for=(f"someone to look at the agent's log: {problem!r}",)), False
+        if case.id in self.standing.stuck:
+            self.standing.stuck = {each: why for each, why in self.standing.stuck.items() if each != case.id}
+        return moved
 
     def _plan_and_move(self, seen: Case) -> tuple[course.Plan, bool]:
         case = self._book.cases[seen.id]
-        if not self._is_certain(case):
-            return course.Plan(waiting_for=("an answer of the endpoint that shows whether it is there",)), False
+        if not self._eyes.is_certain(case):
+            who = " or ".join(case.named_by) or "the endpoint"
+            return course.Plan(waiting_for=(f"an answer of {who} that shows whether it is there",)), False
         plan = self._plan(case)
         moved = [self._mover.make(case.id, move) for move in plan.moves]
         return plan, any(moved)
@@ -402,10 +339,3 @@ def _with_approvals_as_told(settings: Settings) -> Settings:
         return settings
     silent = {name: replace(each, approval=Approval.NEVER) for name, each in settings.profiles.items()}
     return replace(settings, profiles=silent)
-
-
-def run_agent(settings: Settings) -> int:
-    """Run until told to stop. The exit status: 0 stopped as asked, 1 could not begin, which was said."""
-    from forewarn.agent.daemon import run  # noqa: PLC0415 - it imports this module
-
-    return run(settings)

@@ -20,15 +20,17 @@ from typing import TYPE_CHECKING, Self
 from forewarn.agent.changes import OVER, Change, Register
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import VARIABLE, Endpoints
+from forewarn.agent.events import Sighting
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.settings import AZURE, Settings
-from forewarn.agent.watching import Sighting, Trouble, Watcher
+from forewarn.agent.watching import Trouble, Watcher
 
 if TYPE_CHECKING:
     import asyncio
 
-_NAME_AGAIN_SECONDS = 10.0
+_NAME_SECONDS = 5.0  # how long events wait for this VM's name: a notice may be short, and the hostname may do
+_NAME_PAUSES_SECONDS = (10, 30, 60, 300)  # between questions for it; the last one repeats
 _STOP_SECONDS = 5.0
 
 log = logging.getLogger("forewarn.agent")
@@ -83,10 +85,15 @@ class Observer:
         self._clock = Clock()
         self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._names = Names(settings.names, socket.gethostname())
-        self._register = Register(self._names.which, self._metadata.approve)
+        self._register = Register(
+            self._names.which, self._metadata.approve, self._clock.now, settings.longest_look
+        )
         self._tell = tell
         self._told_blind = False
-        self._asks_name_at = 0.0
+        self._is_asking = False  # for this VM's name, in a thread of its own: it may hang, and looking must not
+        self._has_name = threading.Event()  # or has waited for it long enough
+        self._patience = threading.Timer(_NAME_SECONDS, self._go_on_with_name)
+        self._patience.daemon = True
         self._stop = threading.Event()
         on_trouble = on_trouble or self._log_trouble
         self._watcher = Watcher(self._metadata, self._clock, settings, self._on_sighting, on_trouble)
@@ -101,6 +108,7 @@ class Observer:
     def stop(self) -> None:
         """Watch no longer; returns at once."""
         self._stop.set()
+        self._patience.cancel()
         self._watcher.look_again()
 
     def join(self) -> None:
@@ -110,27 +118,37 @@ class Observer:
 
     def _on_sighting(self, sighting: Sighting) -> None:
         self._told_blind = False
-        self._learn_name()
-        for change in self._register.note(sighting.document, sighting.at, is_anew=sighting.is_anew):
+        if not self._is_asking:
+            self._is_asking = True
+            self._patience.start()
+            threading.Thread(target=self._ask_for_name, name="forewarn-name", daemon=True).start()
+        if not self._has_name.is_set():
+            return  # whose events these are is not known yet; there is another look as soon as it is
+        for change in self._register.note(sighting):
             self._tell(change)
         if self._register.is_unsure:
             self._watcher.look_again()
 
-    def _learn_name(self) -> None:
-        """Ask who this is; an endpoint that does not know leaves it to the hostname."""
-        now = self._clock.monotonic()
-        is_first = not self._asks_name_at
-        if self._names.compute_name or now < self._asks_name_at:
-            return
-        self._asks_name_at = now + _NAME_AGAIN_SECONDS
-        try:
-            self._names.learn(self._metadata.compute_name())
-        except EndpointError as problem:
-            log.log(
-                logging.WARNING if is_first else logging.DEBUG,
-                "the endpoint does not say which VM this is: %s",
-                problem.message,
-            )
+    def _ask_for_name(self) -> None:
+        """Ask who this is, until the endpoint tells; until then it is left to the hostname."""
+        tries = 0
+        while not self._stop.is_set():
+            try:
+                self._names.learn(self._metadata.compute_name())
+            except EndpointError as problem:
+                level = logging.DEBUG if tries else logging.WARNING
+                log.log(level, "the endpoint does not say which VM this is: %s", problem.message)
+            self._go_on_with_name()
+            if self._names.compute_name:
+                return
+            self._stop.wait(_NAME_PAUSES_SECONDS[min(tries, len(_NAME_PAUSES_SECONDS) - 1)])
+            tries += 1
+
+    def _go_on_with_name(self) -> None:
+        if not self._has_name.is_set() or self._names.compute_name:
+            self._has_name.set()
+            self._patience.cancel()
+            self._watcher.look_again()
 
     def _log_trouble(self, trouble: Trouble) -> None:
         if trouble.is_blind and not self._told_blind:
@@ -180,8 +198,13 @@ class _Inbox:
                 if self._changes or self._is_closed:
                     return self._changes.popleft() if self._changes else None
                 woken = asyncio.Event()
-                self._wakers.append(partial(loop.call_soon_threadsafe, woken.set))
-            await woken.wait()
+                wake = partial(loop.call_soon_threadsafe, woken.set)
+                self._wakers.append(wake)
+            try:
+                await woken.wait()
+            finally:  # whoever is cancelled need not be woken
+                with self._news, suppress(ValueError):
+                    self._wakers.remove(wake)
 
 
 class Watch:
@@ -238,7 +261,9 @@ class Watch:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.close()
+        # Without waiting for the thread: that would hold up the loop.
+        self._observer.stop()
+        self._inbox.close()
 
 
 class MaintenanceComing(Exception):

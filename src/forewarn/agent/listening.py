@@ -17,13 +17,13 @@ _MOST_CONNECTIONS = 32
 _SECONDS = 5
 
 log = logging.getLogger("forewarn.agent")
-Answer = Callable[[Request], bytes]
+Responder = Callable[[Request], bytes]
 
 
 class Listener:
     """Listens at one address, from the moment it is made."""
 
-    def __init__(self, address: tuple[str, int], answer: Answer, name: str) -> None:
+    def __init__(self, address: tuple[str, int], answer: Responder, name: str) -> None:
         """Begin; `OSError` where the address cannot be had."""
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._answer = answer

@@ -25,6 +25,7 @@ _COMPUTE_NAME = "/metadata/instance/compute/name"
 _INSTANCE_VERSIONS = ("2021-02-01", "2019-08-01", "2017-08-01")
 _NAME = re.compile(r"[\w.()-]{1,128}")
 _HEADERS = {"Metadata": "true", "User-Agent": f"forewarn-agent/{__version__}", "Accept": "application/json"}
+_FIRST_AGAIN_SECONDS = 2.0  # how long an endpoint that was left may take: meanwhile nobody else is asked
 _SAME = 304
 _BAD_REQUEST = 400
 _KINDS = {
@@ -82,12 +83,19 @@ class Metadata:
         return self._sites.current.root.text
 
     @property
+    def endpoints(self) -> tuple[str, ...]:
+        """All endpoints that are asked in turn."""
+        return self._sites.texts
+
+    @property
     def api_version(self) -> str:
         """The version in which it is asked."""
         return self._sites.current.version
 
     def get(self, wait_seconds: float = 0, *, is_conditional: bool = True, waiter: Waiter | None = None) -> Answer:
         """The document; or that it is the same, if that may be the answer, for which the endpoint may wait."""
+        if (answer := self._ask_first_again(waiter)) is not None:
+            return answer
         site = self._sites.current
         site.look_for_newer()
         try:
@@ -100,6 +108,22 @@ class Metadata:
             self._sites.note_failure()
             raise
         self._sites.note_success()
+        return answer
+
+    def _ask_first_again(self, waiter: Waiter | None) -> Answer | None:
+        """What the first endpoint says, where another is asked in its place and it is time to see; or nothing."""
+        site = self._sites.first_again()
+        if site is None:
+            return None
+        try:
+            response, _ = self._ask_for_events(
+                site, 0, is_conditional=False, waiter=waiter, patience=_FIRST_AGAIN_SECONDS
+            )
+            answer = _answer(site, response, was_conditional=False)
+        except EndpointError:
+            site.connection.close()
+            return None
+        self._sites.go_back_to(site)
         return answer
 
     def approve(self, event_id: str) -> None:
@@ -142,11 +166,12 @@ class Metadata:
         *,
         is_conditional: bool,
         waiter: Waiter | None,
+        patience: float | None = None,
     ) -> tuple[Response, bool]:
         """The answer in the newest version that the endpoint takes, and whether "the same" may be the answer."""
         while True:  # each turn steps down by a version, of which there are seven
             headers = dict(_HEADERS)
-            seconds = site.patience()
+            seconds = site.patience() if patience is None else patience
             if is_conditional and site.tag:
                 headers["If-None-Match"] = site.tag
                 if wait_seconds >= 1:
@@ -191,7 +216,7 @@ def _answer(site: Site, response: Response, *, was_conditional: bool) -> Answer:
         except Unreadable as problem:
             message = f"{site.root.text} answered 200 without a document. {problem}"
             raise EndpointError("unreadable", 200, message) from problem
-        site.note_document(response.headers.get("etag", ""))
+        site.note_document(response.headers.get("etag", ""), has_events=bool(document.events))
     date = read_instant(response.headers.get("date", ""))
     return Answer(document, date, bool(site.tag), site.root.text, site.version)
 

@@ -73,7 +73,7 @@ class Family:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Snapshot:
     """What there is to tell now."""
 
     cases: tuple[Case, ...]  # that are not closed
@@ -84,14 +84,14 @@ class Moment:
     is_blind: bool
 
 
-def write_page(metrics: Metrics, moment: Moment) -> str:
+def write_page(metrics: Metrics, moment: Snapshot) -> str:
     """The page."""
     errors = metrics.total("poll_errors")
     families = (*_webdevops(moment, errors), *_own(moment), *metrics.families())
     return "".join(f"{line}\n" for family in families for line in _lines(family))
 
 
-def _webdevops(moment: Moment, errors: float) -> Iterator[Family]:
+def _webdevops(moment: Snapshot, errors: float) -> Iterator[Family]:
     there = [case for case in moment.cases if case.is_open]
     if moment.incarnation is not None:
         yield Family(
@@ -154,7 +154,7 @@ def _drain_samples(case: Case, profiles: Mapping[str, Profile]) -> Iterator[tupl
             yield (("eventID", case.id), ("type", "finish")), case.prepared_at.timestamp()
 
 
-def _own(moment: Moment) -> Iterator[Family]:
+def _own(moment: Snapshot) -> Iterator[Family]:
     yield Family("forewarn_agent_info", "gauge", "The version.", [((("version", __version__),), 1)])
     yield Family(
         "forewarn_agent_blind", "gauge", "1: no good answer for too long.", [((), float(moment.is_blind))]

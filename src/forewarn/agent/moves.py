@@ -66,6 +66,9 @@ class Mover:
                 return True
             case course.Approve():
                 return self._approve(case, move.by)
+            case course.NoteUnconfirmed():
+                self._note_unconfirmed(case)
+                return True
             case course.Close():
                 self._close(case)
                 return True
@@ -128,6 +131,11 @@ class Mover:
             return False
         self._say(case, "approval is sent", by=by, try_number=asked.consent_tries)
         return self._approver.send(case.id)
+
+    def _note_unconfirmed(self, case: Case) -> None:
+        if case.consent_by != DRY_RUN:
+            self._say(case, "the endpoint has taken the approval, but the event has not started", logging.WARNING)
+        self._book.note(replace(case, unconfirmed_at=self._clock.now()))
 
     def _close(self, case: Case) -> None:
         profile = self._profile_of(case)

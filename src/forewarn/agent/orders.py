@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Consent
+from forewarn.agent.policy import Profile, Together
 
 
 class Verb(StrEnum):
@@ -50,7 +51,7 @@ def find(cases: Iterable[Case], event: str) -> Case | Refusal:
     return Refusal(404, f"There is no event {event}. See: forewarn agent status.")
 
 
-def give(case: Case, order: Order, *, approves: bool) -> tuple[Case, str] | Refusal:
+def give(case: Case, order: Order, profile: Profile, *, approves: bool) -> tuple[Case, str] | Refusal:
     """The case after the word, and what to answer."""
     if not case.is_open:
         return Refusal(409, f"Event {case.id} is over: it was {case.ending}.")
@@ -63,16 +64,44 @@ def give(case: Case, order: Order, *, approves: bool) -> tuple[Case, str] | Refu
     if case.consent is Consent.GIVEN:
         return Refusal(409, f"Event {case.id} has been approved by {case.consent_by}; that cannot be taken back.")
     if order.verb is Verb.HOLD:
-        return replace(
-            case, held_by=order.by
-        ), f"Event {case.id} is held: it is not approved until it is released."
+        return replace(case, held_by=order.by), _words_of_hold(case)
     if not approves:
         return Refusal(
             409, "This agent was started so that it approves nothing. Start it without that, and ask again."
         )
     if case.held_by:
         return Refusal(409, f"Event {case.id} is held by {case.held_by}. First: forewarn agent release {case.id}")
+    if not case.event.is_scheduled:
+        said = case.event.status or "not said"
+        return Refusal(409, f"Event {case.id} can be approved only while Scheduled, and its status is {said}.")
     told = replace(case, told_to_approve_by=order.by, is_urgent=case.is_urgent or order.is_urgent)
-    if told.is_urgent:
-        return told, f"Event {case.id} is approved at once."
-    return told, f"Event {case.id} is approved as soon as it is prepared."
+    words = _words_of_approval(told, profile)
+    return words if isinstance(words, Refusal) else (told, words)
+
+
+def _words_of_hold(case: Case) -> str:
+    if case.consent is Consent.NONE:
+        return f"Event {case.id} is held: it is not approved until it is released."
+    return (
+        f"Event {case.id} is held from now on, but an approval has been sent before: "
+        "if the endpoint has taken that, the event starts all the same."
+    )
+
+
+def _words_of_approval(case: Case, profile: Profile) -> str | Refusal:
+    """What becomes of it; as the course has it, where the event names several VMs."""
+    if case.is_urgent:
+        return f"Event {case.id} is approved at once."
+    soon = f"Event {case.id} is approved as soon as it is prepared"
+    names = case.event.resources
+    if len(names) <= 1 or profile.together is Together.EACH:
+        return f"{soon}."
+    if profile.together is Together.REFUSE or not case.is_mine:
+        return Refusal(
+            409,
+            f"Event {case.id} names several VMs ({', '.join(names)}), and this agent does not speak for all. "
+            f"If all are ready: forewarn agent approve --now {case.id}",
+        )
+    if case.vm == names[0]:
+        return f"{soon} and {', '.join(names[1:])} {'is' if len(names) == 2 else 'are'} ready too."  # noqa: PLR2004 - one other
+    return f"{names[0]} is told that {case.vm} is ready as soon as it is, and approves event {case.id} for all."

@@ -21,7 +21,7 @@ from forewarn import __version__
 from forewarn.agent.case_form import write_case
 from forewarn.agent.clock import Clock
 from forewarn.agent.http1 import Request, response_bytes
-from forewarn.agent.metrics import Metrics, Moment, write_page
+from forewarn.agent.metrics import Metrics, Snapshot, write_page
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.standing import Standing, phase_of
 
@@ -68,6 +68,8 @@ class Desk:
         still = self._clock.monotonic() - self._standing.ticked_at
         if still > _STUCK_AFTER_SECONDS:
             return _probe(503, f"the keeper has not gone round for {still:.0f} s")
+        if stuck := self._standing.stuck:
+            return _probe(503, f"the agent cannot go on with {', '.join(stuck)}: see its log")
         return _probe(200, "ok")
 
     def _readyz(self) -> bytes:
@@ -115,7 +117,7 @@ class Desk:
 
     def _page(self) -> bytes:
         standing = self._standing
-        moment = Moment(
+        moment = Snapshot(
             cases=standing.unclosed(),
             profiles=standing.profiles,
             now=self._clock.now(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 from forewarn.agent.policy import Profile, Rule
@@ -46,3 +47,8 @@ class Settings:
     peers: Peers | None = None
     source: str = ""  # the file; empty: none
     warnings: tuple[str, ...] = ()  # what in all this is probably not meant
+
+    @property
+    def longest_look(self) -> timedelta:
+        """How long it may be between two answers without a gap in the watching."""
+        return timedelta(seconds=self.wait_seconds + self.timeout_seconds + 5)

@@ -1,6 +1,6 @@
 """From what the endpoint says to cases: new, changed, started, gone. Pure.
 
-An event counts as gone only when a second answer, asked for anew, lacks it too, and both could be read whole.
+When an event that an answer lacks is gone, `absence.py` says.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.case import Case
-from forewarn.agent.course import ending_of
-from forewarn.agent.events import Document, Event
+from forewarn.agent.absence import LastSeen, ending_of, judge, named_also
+from forewarn.agent.case import Case, Consent
+from forewarn.agent.events import Event, Sighting
 
 
-class What(StrEnum):
+class Meaning(StrEnum):
     """What a sighting means for a case."""
 
     APPEARED = "appeared"
@@ -31,7 +31,7 @@ class Noted:
     """A case as it is after a sighting."""
 
     case: Case
-    what: What
+    what: Meaning
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,8 @@ class Notes:
     """What came of a sighting."""
 
     noted: tuple[Noted, ...] = ()
-    missing: frozenset[str] = (
-        frozenset()
-    )  # open cases whose events are not in the answer, which is not certain yet
+    missing: frozenset[str] = frozenset()  # open cases whose events the answer lacks: there or not, nobody knows
+    doubted: frozenset[str] = frozenset()  # those of which one answer that counts has said that they are gone
     wants_another_look: bool = False
 
 
@@ -56,25 +55,29 @@ class Viewpoint:
     has_begun: Callable[[Case], bool]  # whether its preparation was taken up, so that the profile stays
 
 
-def note(
-    cases: Mapping[str, Case],
-    missing: Collection[str],
-    document: Document,
-    at: datetime,
-    viewpoint: Viewpoint,
-    *,
-    is_anew: bool,
-) -> Notes:
-    """What an answer means for the cases. `missing` is what earlier answers lacked."""
-    noted = [each for event in document.events if (each := _note_event(cases.get(event.id), event, at, viewpoint))]
-    there = {event.id for event in document.events}
-    lacking = [case for case in cases.values() if case.is_open and case.id not in there]
-    if document.oddities:
-        return Notes(tuple(noted), frozenset(case.id for case in lacking))
-    gone = [case for case in lacking if is_anew and case.id in missing]
-    noted += [Noted(_ended(case, at, viewpoint), What.GONE) for case in gone]
-    left = frozenset(case.id for case in lacking) - {case.id for case in gone}
-    return Notes(tuple(noted), left, wants_another_look=bool(left))
+def note(cases: Mapping[str, Case], doubted: Collection[str], sighting: Sighting, viewpoint: Viewpoint) -> Notes:
+    """What an answer means for the cases. `doubted` is what earlier answers left in doubt."""
+    events = sighting.document.events
+    noted = [each for event in events if (each := _note_event(cases.get(event.id), event, sighting, viewpoint))]
+    there = {event.id for event in events}
+    lacking = {case.id: last_seen(case) for case in cases.values() if case.is_open and case.id not in there}
+    absence = judge(lacking, doubted, sighting)
+    gone = [cases[event] for event in lacking if event in absence.gone]
+    noted += [Noted(_ended(case, sighting.at, viewpoint), Meaning.GONE) for case in gone]
+    missing = frozenset(lacking) - absence.gone
+    return Notes(tuple(noted), missing, absence.doubted, absence.wants_another_look)
+
+
+def last_seen(case: Case) -> LastSeen:
+    """What is known of its event, should it be gone."""
+    is_let_go = case.consent is Consent.GIVEN
+    return LastSeen(
+        at=case.last_seen_at,
+        not_before=case.event.not_before,
+        has_started=case.started_at is not None,
+        named_by=case.named_by,
+        let_go_at=(case.consent_at or case.first_seen_at) if is_let_go else None,
+    )
 
 
 def rename(case: Case, viewpoint: Viewpoint) -> Case:
@@ -82,23 +85,26 @@ def rename(case: Case, viewpoint: Viewpoint) -> Case:
     return _with_event(case, case.event, viewpoint)
 
 
-def _note_event(case: Case | None, event: Event, at: datetime, viewpoint: Viewpoint) -> Noted | None:
+def _note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
+    at = sighting.at
     if case is None:
-        return Noted(_new(event, at, viewpoint), What.APPEARED)
+        return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
     if not case.is_open:
         if case.closed_at is None:
             return None  # what was done for its first life is undone first
-        return Noted(_again(case, event, at, viewpoint), What.RETURNED)
-    seen = replace(case, last_seen_at=at, boot=viewpoint.boot)
+        return Noted(_again(case, event, sighting, viewpoint), Meaning.RETURNED)
+    named_by = named_also(case.named_by, sighting.endpoint)
+    seen = replace(case, last_seen_at=at, boot=viewpoint.boot, named_by=named_by)
     if event == case.event:
-        return Noted(seen, What.STILL_THERE)
+        return Noted(seen, Meaning.STILL_THERE)
     changed = _with_event(seen, event, viewpoint)
     if event.has_started and case.started_at is None:
-        return Noted(replace(changed, started_at=at), What.STARTED)
-    return Noted(changed, What.CHANGED)
+        return Noted(replace(changed, started_at=at), Meaning.STARTED)
+    return Noted(changed, Meaning.CHANGED)
 
 
-def _new(event: Event, at: datetime, viewpoint: Viewpoint) -> Case:
+def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
+    at = sighting.at
     vm = viewpoint.which(event.resources)
     profile, why = viewpoint.choose(event, vm)
     return Case(
@@ -110,14 +116,15 @@ def _new(event: Event, at: datetime, viewpoint: Viewpoint) -> Case:
         last_seen_at=at,
         not_before=event.not_before,
         boot=viewpoint.boot,
+        named_by=named_also((), sighting.endpoint),
         started_at=at if event.has_started else None,
     )
 
 
-def _again(case: Case, event: Event, at: datetime, viewpoint: Viewpoint) -> Case:
+def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
     """A second life. Its approval is remembered: an event is approved once."""
     return replace(
-        _new(event, at, viewpoint),
+        _new(event, sighting, viewpoint),
         consent=case.consent,
         consent_by=case.consent_by,
         consent_at=case.consent_at,
@@ -138,5 +145,6 @@ def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
 
 
 def _ended(case: Case, at: datetime, viewpoint: Viewpoint) -> Case:
-    ending = ending_of(case, at, viewpoint.boot, viewpoint.watched_within)
+    has_rebooted = case.boot != viewpoint.boot
+    ending = ending_of(last_seen(case), at, viewpoint.watched_within, has_rebooted=has_rebooted)
     return replace(case, ending=ending, ended_at=at)

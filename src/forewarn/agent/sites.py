@@ -12,6 +12,9 @@ VERSIONS = ("2020-07-01", "2019-08-01", "2019-04-01", "2019-01-01", "2017-11-01"
 
 # An endpoint that has worked is not left, and its version not given up, for a fault that passes.
 _CHANCES = 3
+# The first is the one that is meant. It is asked again when the one in its place has had no events for so long:
+# while there are any, whoever has named them has to say what becomes of them.
+_FIRST_AGAIN_AFTER_SECONDS = 20.0
 _NEWER_AFTER_SECONDS = 3600.0
 _SLOW_AGAIN_AFTER_SECONDS = 3600.0  # silence turns the feature off; the answer that turns it on takes its time
 
@@ -25,6 +28,7 @@ class Site:
         self.tag = ""
         self.failures = 0  # in a row
         self.good_at: float | None = None
+        self.has_events = False  # in its last document
         self._settings = settings
         self._timer = timer
         self._step = 0
@@ -60,8 +64,9 @@ class Site:
         if self._step and self._timer() - self._stepped_at > _NEWER_AFTER_SECONDS:
             self._step, self._has_version, self.tag = 0, False, ""
 
-    def note_document(self, tag: str) -> None:
+    def note_document(self, tag: str, *, has_events: bool) -> None:
         """A document has come."""
+        self.has_events = has_events
         self.tag = tag if tag.isascii() and tag.isprintable() else ""
         self._has_version = True
 
@@ -83,8 +88,15 @@ class Sites:
         self._settings = settings
         self._timer = timer
         self._known: dict[Address, Site] = {}
-        self.current = self._site(endpoints.roots()[0])
+        self._roots = endpoints.roots()
+        self.current = self._site(self._roots[0])
         self._last_good: Site | None = None
+        self._first_again_at = 0.0
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All of them, as they were looked for last."""
+        return tuple(root.text for root in self._roots)
 
     @property
     def last_good(self) -> Site:
@@ -96,6 +108,24 @@ class Sites:
         self.current.note_success()
         self._last_good = self.current
 
+    def first_again(self) -> Site | None:
+        """The first one, where another is asked in its place and it is time to try; at most now and then."""
+        now = self._timer()
+        if self.current.root.address == self._roots[0].address:
+            return None
+        if self.current.has_events:
+            self._first_again_at = now + _FIRST_AGAIN_AFTER_SECONDS
+        if now < self._first_again_at:
+            return None
+        self._first_again_at = now + _FIRST_AGAIN_AFTER_SECONDS
+        return self._site(self._roots[0])
+
+    def go_back_to(self, site: Site) -> None:
+        """It has answered, and is the one that is asked from now on."""
+        self.current.connection.close()
+        self.current = site
+        self.note_success()
+
     def note_failure(self) -> None:
         """The current one has not answered: perhaps the next one does."""
         site = self.current
@@ -104,7 +134,7 @@ class Sites:
             self._go_on()
 
     def _go_on(self) -> None:
-        roots = self._endpoints.roots()
+        roots = self._roots = self._endpoints.roots()
         places = [root.address for root in roots]
         here = places.index(self.current.root.address) if self.current.root.address in places else -1
         following = self._site(roots[(here + 1) % len(roots)])
@@ -112,6 +142,8 @@ class Sites:
             self.current.connection.close()
             following.forget_tag()  # what it said last is not what was seen last
             following.failures = 0
+            following.has_events = False
+            self._first_again_at = self._timer() + _FIRST_AGAIN_AFTER_SECONDS
             self.current = following
 
     def _site(self, root: Root) -> Site:

@@ -55,7 +55,8 @@ class Standing:
         self.incarnation: int | None = None
         self.good_at: float | None = None  # the last good answer, on the monotonic clock
         self.trouble: Trouble | None = None
-        self.ticked_at = 0.0  # the keeper's last round, on the monotonic clock
+        self.stuck: Mapping[str, str] = {}  # the events whose cases cannot be planned, and why
+        self.ticked_at = 0.0  # the keeper's last good round, on the monotonic clock
 
     @property
     def is_blind(self) -> bool:

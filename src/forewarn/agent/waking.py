@@ -23,7 +23,7 @@ class Waker:
     ) -> None:
         self._look_up = look_up
         self._timer = timer
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a finalizer may wake while its thread is waking or closing
         self._is_closed = False
         self._inner, self._outer = socket.socketpair()
         self._inner.settimeout(0)

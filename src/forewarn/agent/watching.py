@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from forewarn.agent.clock import Clock
-from forewarn.agent.events import Document
+from forewarn.agent.events import Document, Sighting
 from forewarn.agent.metadata import Answer, EndpointError, Metadata
 from forewarn.agent.settings import Settings
 from forewarn.agent.waking import Waker
@@ -30,16 +30,6 @@ _SURELY_HELD_SECONDS = 2.0
 
 log = logging.getLogger("forewarn.agent")
 News = TypeVar("News")
-
-
-@dataclass(frozen=True, slots=True)
-class Sighting:
-    """A good answer."""
-
-    document: Document
-    at: datetime  # on the platform's clock
-    is_unchanged: bool  # the same document as the last sighting's
-    is_anew: bool = False  # asked for, without a condition, after `look_again`
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +169,10 @@ class Watcher:
             return True
         is_unchanged = document == self._last
         self._last = document
-        _tell(self._on_sighting, Sighting(document, self._clock.now(), is_unchanged, is_anew))
+        sighting = Sighting(
+            document, self._clock.now(), is_unchanged, is_anew, answer.endpoint, self._metadata.endpoints
+        )
+        _tell(self._on_sighting, sighting)
         return is_unchanged
 
     def _note_failure(self, problem: EndpointError) -> float:

@@ -16,7 +16,7 @@ _OK = range(200, 300)
 _UNAUTHORIZED = {401, 403}
 
 
-class Agent:
+class RunningAgent:
     """The agent that runs."""
 
     def __init__(self, settings: Settings) -> None:

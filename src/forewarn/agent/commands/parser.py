@@ -110,7 +110,14 @@ def _add_setting(parser: argparse.ArgumentParser, key: Key) -> None:
         form = "true|false"
         parser.add_argument(key.flag, dest=key.name, nargs="?", const="true", metavar=form, help=text)
     else:
-        parser.add_argument(key.flag, dest=key.name, metavar=key.form.partition(" ")[0].upper(), help=text)
+        parser.add_argument(key.flag, dest=key.name, metavar=_metavar(key.form), help=text)
+
+
+def _metavar(form: str) -> str:
+    """What a flag takes, in one word: all choices where there are several, else the first form."""
+    if "," in form:
+        return form.replace(", ", "|").replace(" or ", "|")
+    return form.partition(" ")[0].upper()
 
 
 def _add_json(parser: argparse.ArgumentParser) -> None:

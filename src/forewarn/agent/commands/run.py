@@ -28,9 +28,9 @@ def run(given: SimpleNamespace) -> int:
     """Watch, prepare, approve, recover; until told to stop."""
     settings = _settings_of(given)
     _let_go_of_what_was_needed_once()
-    from forewarn.agent.keeper import run_agent  # noqa: PLC0415 - what runs takes the room of what has read
+    from forewarn.agent import daemon  # noqa: PLC0415 - what runs takes the room of what has read
 
-    return run_agent(settings)
+    return daemon.run(settings)
 
 
 def _settings_of(given: SimpleNamespace) -> Settings:

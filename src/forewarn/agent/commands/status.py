@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from forewarn.agent.commands.calling import Agent
+from forewarn.agent.commands.calling import RunningAgent
 from forewarn.agent.commands.output import fields, say, show_json, span
 from forewarn.agent.commands.reading import settings_of
 
 
 def run(given: SimpleNamespace) -> int:
     """Ask the agent, and show it."""
-    answer = Agent(settings_of(given, is_warning=False)).ask("/events?all=1" if given.is_all else "/events")
+    answer = RunningAgent(settings_of(given, is_warning=False)).ask("/events?all=1" if given.is_all else "/events")
     if given.is_json:
         show_json(answer)
         return 0

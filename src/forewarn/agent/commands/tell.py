@@ -7,14 +7,14 @@ import os
 from types import SimpleNamespace
 from urllib.parse import quote
 
-from forewarn.agent.commands.calling import Agent
+from forewarn.agent.commands.calling import RunningAgent
 from forewarn.agent.commands.output import say, show_json
 from forewarn.agent.commands.reading import settings_of
 
 
 def run(given: SimpleNamespace) -> int:
     """Tell the agent; it finds the event by the beginning of its id."""
-    agent = Agent(settings_of(given, is_warning=False))
+    agent = RunningAgent(settings_of(given, is_warning=False))
     body: dict[str, object] = {"by": _operator()}
     if given.command == "approve":
         body["now"] = given.is_urgent

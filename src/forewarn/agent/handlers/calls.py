@@ -27,7 +27,7 @@ class CallFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class Call:
     """What to ask, and whom to trust."""
 
     method: str
@@ -85,7 +85,7 @@ def without(secrets: Iterable[str], text: str) -> str:
     return text
 
 
-def call(request: Request, deadline: Deadline) -> Reply:
+def call(request: Call, deadline: Deadline) -> Reply:
     """The answer, whatever its status; `CallFailed` where there is none in time."""
     at_it = _Call(request, deadline.left)
     thread = threading.Thread(target=at_it.run, name="call", daemon=True)
@@ -102,7 +102,7 @@ def call(request: Request, deadline: Deadline) -> Reply:
 class _Call:
     """The request on a thread of its own: whoever waits for it can leave."""
 
-    def __init__(self, request: Request, seconds: float) -> None:
+    def __init__(self, request: Call, seconds: float) -> None:
         self.is_over = threading.Event()
         self.reply: Reply | None = None
         self.problem = ""
@@ -150,7 +150,7 @@ class _Call:
             return Reply(answer.status, answer.read(_MOST_BYTES), heard)
 
 
-def _connection(request: Request, seconds: float) -> tuple[HTTPConnection, str, dict[str, str]]:
+def _connection(request: Call, seconds: float) -> tuple[HTTPConnection, str, dict[str, str]]:
     """A connection that is not made yet, what to ask it for, and headers for a proxy."""
     from base64 import b64encode  # noqa: PLC0415 - as the next ones
     from http.client import HTTPConnection, HTTPSConnection  # noqa: PLC0415 - brings OpenSSL with it
@@ -175,7 +175,7 @@ def _connection(request: Request, seconds: float) -> tuple[HTTPConnection, str, 
     return HTTPConnection(host, port, timeout=seconds), target, {}
 
 
-def _trust(request: Request) -> SSLContext:
+def _trust(request: Call) -> SSLContext:
     import ssl  # noqa: PLC0415 - 4 MB, for those who need it
 
     context = ssl.create_default_context(cafile=request.ca_file or None)

@@ -18,7 +18,7 @@ _OUTPUT_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Exit:
     """How it ended."""
 
     status: int | None  # None: its time was up
@@ -39,7 +39,7 @@ def run_directly(
     cwd: str | None = None,
     environment: Mapping[str, str] | None = None,
     said_to_it: Path | None = None,
-) -> Ended:
+) -> Exit:
     """Run it to its end, or to the end of its time. `OSError` where it cannot be started."""
     with (said_to_it or Path(os.devnull)).open("rb") as given:
         running = subprocess.Popen(  # noqa: S603 - the command is the operator's
@@ -57,7 +57,7 @@ def run_directly(
     while running.poll() is None and deadline.pause(look_seconds):
         look_seconds = min(look_seconds * 2, _LOOK_SECONDS)
     how = _end(running, grace_seconds) if running.poll() is None else ""
-    return Ended(None if how else running.returncode, reader.kept(_OUTPUT_SECONDS), how)
+    return Exit(None if how else running.returncode, reader.kept(_OUTPUT_SECONDS), how)
 
 
 def _end(running: subprocess.Popen[bytes], grace_seconds: float) -> str:

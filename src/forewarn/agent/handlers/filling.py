@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from forewarn.agent.handlers import template
 from forewarn.agent.handlers.base import Task
-from forewarn.agent.handlers.calls import Request, host_of, without
+from forewarn.agent.handlers.calls import Call, host_of, without
 from forewarn.agent.handlers.event_words import parts
 
 
@@ -52,7 +52,7 @@ class Filling:
         """A text for people."""
         return template.plainly(text, self._values)
 
-    def where(self, request: Request) -> str:
+    def where(self, request: Call) -> str:
         """What was asked, as far as it may be told."""
         return f"{request.method} {host_of(request.url)}"
 

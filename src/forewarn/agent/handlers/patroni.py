@@ -10,9 +10,9 @@ from typing import Any
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
 from forewarn.agent.handlers.calls import (
+    Call,
     CallFailed,
     Reply,
-    Request,
     call,
     trust_problems,
     trusted,
@@ -193,7 +193,7 @@ class _Cluster:
             word = b64encode(f"{self._said['username']}:{self._said['password']}".encode()).decode()
             headers["Authorization"] = f"Basic {word}"
         url = self._said["url"].rstrip("/") + path
-        return call(Request(method, url, headers, body, **trusted(self._said)), deadline)
+        return call(Call(method, url, headers, body, **trusted(self._said)), deadline)
 
 
 HANDLER = Patroni()

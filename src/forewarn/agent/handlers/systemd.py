@@ -8,7 +8,7 @@ from typing import Any
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
 from forewarn.agent.handlers.deadline import Deadline
-from forewarn.agent.handlers.direct import Ended, run_directly
+from forewarn.agent.handlers.direct import Exit, run_directly
 from forewarn.agent.handlers.output import as_one_line
 from forewarn.agent.handlers.records import Before, settled, settled_result, was_begun
 
@@ -130,7 +130,7 @@ class _Unit:
             raise OSError(f"{self._program} does not tell how {self._name} is: {why}")
         return ended.text
 
-    def _ask(self, *arguments: str) -> Ended:
+    def _ask(self, *arguments: str) -> Exit:
         return run_directly([self._program, *arguments], self._deadline)
 
 

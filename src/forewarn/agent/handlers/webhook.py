@@ -9,7 +9,7 @@ from typing import Any
 
 from forewarn.agent.handlers import template
 from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
-from forewarn.agent.handlers.calls import CallFailed, Request, call, trust_problems, trusted
+from forewarn.agent.handlers.calls import Call, CallFailed, call, trust_problems, trusted
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.event_words import azure_members
 from forewarn.agent.handlers.filling import Filling
@@ -75,7 +75,7 @@ class Webhook:
 def _post(said: Mapping[str, Any], task: Task) -> Result:
     filling = Filling(task, said["secrets"] or {})
     given = filling.headers(said["headers"] or {})
-    request = Request(
+    request = Call(
         method="POST",
         url=filling.url(said["url"]),
         headers={"Content-Type": "application/json", "Idempotency-Key": task.key, **given},
@@ -95,7 +95,7 @@ def _post(said: Mapping[str, Any], task: Task) -> Result:
             return Result(is_done=False, note=note)
 
 
-def _try(request: Request, deadline: Deadline, tries: int) -> tuple[bool | None, str, float]:
+def _try(request: Call, deadline: Deadline, tries: int) -> tuple[bool | None, str, float]:
     """Whether it arrived (None: try again), what to say, and how long to wait before the next try."""
     pause_seconds: float = _PAUSES_SECONDS[min(tries, len(_PAUSES_SECONDS)) - 1]
     try:
