@@ -51,7 +51,7 @@ class _Agent:
         self._hours = hours
         self._plays = plays
         self._stop = threading.Event()
-        self._clock = Clock(hours.date, hours.monotonic)
+        self._clock = Clock(hours.date, hours.monotonic, hours.monotonic)
         self._metadata = Metadata(Endpoints(told.endpoints), told, hours.monotonic)
         dice = random.Random(f"jitter {seed}")
         self.threads = [threading.Thread(target=self._keep, name="keeper", daemon=True)]
