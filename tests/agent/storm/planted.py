@@ -29,7 +29,7 @@ class Planted:
 def _takes_500_for_no_events() -> AbstractContextManager[object]:
     def answer(site: Any, response: Response, *, was_conditional: bool) -> Answer:
         if response.status == 500:
-            return Answer(Document(()), None)
+            return Answer(Document(()), None, endpoint=site.root.text)
         return real(site, response, was_conditional=was_conditional)
 
     real = metadata._answer
