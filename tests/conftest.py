@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.fleets import SMALL
 from tests.running import RunningService, running
+
+
+def pytest_configure():
+    """Ctrl-C means something to the programs that tests start, also in the background of a shell."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -11,8 +11,16 @@ import structlog
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock, SystemClock, VirtualClock
-from forewarn.config import Address, Settings, show_address
+from forewarn.config import Settings
+from forewarn.config_values import Address, show_address
+from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
+from forewarn.control.push import webhooks
+from forewarn.control.push.courier import Courier, Means
+from forewarn.control.push.line import Patience
+from forewarn.control.push.outbox import Outbox
+from forewarn.control.push.sending import HttpSender
+from forewarn.control.push.webhooks import Webhooks
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.fleet_check import Problem
@@ -94,6 +102,15 @@ class Service:
         """Where operators are heard."""
         return f"{'http' if self._tls is None else 'https'}://{show_address(self.operator)}"
 
+    def _health_check_of(self, set_name: str) -> str | None:
+        found = self.plane.world.sets.get(set_name)
+        return None if found is None else found.health_check
+
+    def _look_at_rollouts(self) -> None:
+        """Have the plane look at once; a virtual clock has waited for the answers already."""
+        if not self.settings.is_virtual:
+            self.runner.submit(self.plane.look_at_rollouts)
+
     def _assemble(self) -> None:
         settings = self.settings
         with self.store.transaction() as transaction:
@@ -104,15 +121,33 @@ class Service:
             user_operation_limit=settings.user_operation_limit,
             resets_incarnation=settings.reset_incarnation,
             failed_host_kind=settings.failed_host_kind,
+            sick_host_percent=settings.sick_host_percent,
+            postpone_limit=timedelta(seconds=settings.postpone_limit),
             action_limit=timedelta(seconds=settings.action_limit),
         )
         self.machines = Machines.open(_machines_file(settings))
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
+        health = HealthChecks(
+            self._health_check_of, self.clock.now, settings.health_command, all_answered=self._look_at_rollouts
+        )
+        site = Site(settings.location, settings.subscription, settings.tenant)
+        outbox = Outbox(site)
+        webhooks.load(self.store, outbox)
         self.plane = ControlPlane(
-            store=self.store, driver=self.driver, board=self.board, clock=self.clock, rules=rules
+            store=self.store,
+            driver=self.driver,
+            board=self.board,
+            clock=self.clock,
+            rules=rules,
+            verdict=health.heard if settings.is_virtual else health.verdict,
+            heard=health.heard,
+            ask_first=health.ask_together if settings.is_virtual else None,
+            keep_history=settings.keep_history,
+            outbox=outbox,
         )
         self.plane.open()
+        self.webhooks = Webhooks(self.plane, outbox, Courier(_means_of_delivery(settings)))
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None
         self.runner = Runner(self.plane, self.timekeeper)
         self.desk = Desk(
@@ -120,7 +155,7 @@ class Service:
             approve=self._approve,
             first_poll=self._first_poll,
             limits=Limits(requests_per_second=settings.requests_per_second, connections=connections_that_fit()),
-            site=Site(settings.location, settings.subscription, settings.tenant),
+            site=site,
             first_call_delay=settings.first_call_delay,
         )
         self._listener = GuestListener(self.desk, self.clock.now, settings.guest)
@@ -151,6 +186,7 @@ class Service:
             )
         self.runner.start()
         try:
+            await asyncio.to_thread(self.webhooks.start, self.runner.submit)
             self.metadata = await self._listener.open(self.settings.metadata)
             await self._open_operator()
         except BaseException:
@@ -159,7 +195,14 @@ class Service:
 
     async def _open_operator(self) -> None:
         office = Office(
-            self.plane, self.runner, self.desk.tally, self.sign_in, self.register, self.timekeeper, self.desk.site
+            self.plane,
+            self.runner,
+            self.desk.tally,
+            self.sign_in,
+            self.register,
+            self.webhooks,
+            self.timekeeper,
+            self.desk.site,
         )
         app = make_app(office)
         bound = bind(self.settings.operator)
@@ -174,6 +217,7 @@ class Service:
         if self._operator_server is not None:
             self._stream.close()
             await self._operator_server.stop()
+        await asyncio.to_thread(self.webhooks.stop)
         await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
         self._write_uses(self.sign_in.uses.take())
         self._let_go()
@@ -206,6 +250,10 @@ def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:
     if not settings.is_virtual:
         return SystemClock()
     return VirtualClock(mark.now if mark else settings.clock_start or SystemClock().now().replace(microsecond=0))
+
+
+def _means_of_delivery(settings: Settings) -> Means:
+    return Means(Patience(tries=settings.webhook_tries), make_sender=lambda: HttpSender(settings.webhook_timeout))
 
 
 def _machines_file(settings: Settings) -> Path | None:

@@ -49,6 +49,20 @@ def test_a_new_instance_is_not_put_on_a_host_that_has_failed():
         assert arm.service.get("/v1/vms/pool_1")["host"] == "spare"
 
 
+def test_a_new_instance_is_not_put_on_a_host_that_a_rollout_is_still_to_come_to_where_another_will_do():
+    fleet = {
+        "hosts": [{"name": "h0"}, {"name": "h1"}, {"name": "spare"}],
+        "vms": [{"name": f"vm-{host}", "host": host} for host in ("h0", "h1", "spare")]
+        + [{"name": "another", "host": "spare"}],
+    }
+    with serving(fleet) as arm:
+        arm.service.post("/v1/rollouts", {"kind": "Reboot", "hosts": ["h0", "h1"], "max_parallel": 1})
+
+        arm.make_scale_set("batch", 1)
+
+        assert arm.service.get("/v1/vms/batch_0")["host"] == "spare"
+
+
 @pytest.mark.parametrize(
     ("properties", "scopes"),
     [({}, 2), ({"singlePlacementGroup": False}, 2)],

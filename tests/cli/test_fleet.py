@@ -89,6 +89,38 @@ def test_a_scale_set_with_two_update_domains_on_one_host_is_taken_with_a_warning
     )
 
 
+@pytest.mark.parametrize(
+    ("capacity", "minimum", "members", "fewer"),
+    [(5, 5, "5 (pool_0, pool_1, pool_2 and 2 more)", 4), (1, 7, "1 (pool_0)", 0)],
+    ids=["none to spare", "too few"],
+)
+def test_a_minimum_that_never_lets_anything_be_maintained_is_taken_with_a_warning(
+    fleet_file: Path, capacity: int, minimum: int, members: str, fewer: int
+):
+    fleet_file.write_text(FLEET + pool(capacity, minimum))
+    with running() as service:
+        outcome = command_line(service)("fleet", "apply", str(fleet_file))
+
+    assert outcome.code == 0
+    assert outcome.err == (
+        f"Warning: pool wants {minimum} VMs available and has {members}: maintenance of a host that holds one of "
+        f"them is refused. Lower its min_available to {fewer}, or add VMs.\n"
+    )
+
+
+@pytest.mark.parametrize("capacity", [5, 0], ids=["one to spare", "empty"])
+def test_a_minimum_that_leaves_some_to_spare_or_has_nothing_to_keep_is_no_warning(fleet_file: Path, capacity: int):
+    fleet_file.write_text(FLEET + pool(capacity, 4))
+    with running() as service:
+        outcome = command_line(service)("fleet", "apply", str(fleet_file))
+
+    assert (outcome.code, outcome.err) == (0, "")
+
+
+def pool(capacity: int, minimum: int) -> str:
+    return f'[[scale_sets]]\nname = "pool"\ncapacity = {capacity}\nmin_available = {minimum}\n'
+
+
 def test_fleet_show_counts_what_there_is(still: CommandLine):
     assert still.says("fleet", "show") == shown(
         "6 hosts, 14 VMs",

@@ -52,7 +52,10 @@ BROKEN = {
     ),
     "an unknown key that resembles none": (
         '[[cloud_services]]\nname = "a"\nxyzzy = 1\n',
-        "{file}:3: cloud_services have no key xyzzy. Known are: name, resource_group.",
+        (
+            "{file}:3: cloud_services have no key xyzzy. "
+            "Known are: name, resource_group, health_check, min_available."
+        ),
     ),
     "an unknown section": (
         '[[hosts]]\nname = "h"\n[[machines]]\nname = "a"\n',
@@ -144,6 +147,13 @@ BROKEN = {
     "a word that is not one of those": (
         '[[vms]]\nname = "a"\npriority = "spot"\n',
         "{file}:3: priority cannot be used: invalid enum value 'spot'. It can be Regular or Spot.",
+    ),
+    "a word in a list that is not one of those": (
+        '[[vms]]\nname = "a"\nauto_approve = ["x"]\n',
+        (
+            "{file}:3: auto_approve cannot be used: invalid enum value 'x'. "
+            "It can be Reboot, Redeploy or AllInstancesDown."
+        ),
     ),
     "an entry without a name": (
         '[[hosts]]\nname = "h"\n[[hosts]]\nzone = "1"\n',

@@ -93,6 +93,29 @@ def test_a_degraded_host_gives_seven_days_unless_told_otherwise(service: Running
     assert cli.says("host", "show", "host-0").startswith("host-0 is degraded\n")
 
 
+def test_a_degraded_host_that_is_reported_again_is_told_as_it_is_now(service: RunningService, cli: CommandLine):
+    web, solo = short_ids(cli.json("host", "degrade", "host-0")["events"])
+    service.advance(days=2, hours=3)
+
+    the_same = cli.says("host", "degrade", "host-0")
+    nearer = cli.says("host", "degrade", "host-0", "--risk", "imminent")
+
+    assert the_same == shown(
+        "Redeploy of host-0 scheduled already: 2 events",
+        "EVENT     SCOPE  VMS    STARTS BY             LEFT",
+        f"{web}  web    web-0  2026-03-09 12:00:00Z  4 days 21 h",
+        f"{solo}  solo   solo   2026-03-09 12:00:00Z  4 days 21 h",
+        "follow it: forewarn event watch",
+    )
+    assert nearer == shown(
+        "Redeploy of host-0 scheduled already: 2 events",
+        "EVENT     SCOPE  VMS    STARTS BY  LEFT",
+        f"{web}  web    web-0  15:10:00Z  10 min",
+        f"{solo}  solo   solo   15:10:00Z  10 min",
+        "follow it: forewarn event watch",
+    )
+
+
 def test_a_failed_host_gives_no_notice(service: RunningService, cli: CommandLine):
     said = cli.says("host", "fail", "host-0")
 
@@ -175,5 +198,8 @@ def test_a_rule_that_says_no_is_told_with_a_hint(still: CommandLine, arguments: 
 def test_a_host_that_is_well_has_nothing_to_recover_from(still: CommandLine):
     assert still.complains("host", "recover", "host-0") == (
         1,
-        "error: host-0 is up; there is nothing to recover.\n",
+        shown(
+            "error: host-0 is up; there is nothing to recover.",
+            "hint:  See which hosts are sick: forewarn host list",
+        ),
     )

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
+from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Accepted
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.event import Event
@@ -20,8 +21,11 @@ from forewarn.core.holds import holds
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
+from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
-from forewarn.core.terms import Cause, Kind
+from forewarn.core.requests.postpone import Postponement
+from forewarn.core.rollout_course import Verdict, no_checks
+from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.drivers.base import Driver
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
@@ -41,12 +45,15 @@ class Bench:
         fleet: dict[str, Any],
         rules: Rules | None = None,
         wrap: Callable[[SimulatedDriver], Driver] = lambda driver: driver,
+        outbox: Outbox | None = None,
     ) -> None:
+        self.outbox = outbox
         self.clock = VirtualClock(NOON)
         self.store = SqlStore("sqlite://")
         self.machines = Machines.open()
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
         self.rules = rules or Rules()
+        self.verdict: Verdict = no_checks  # on the health of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
         problems = self.plane.apply_fleet(read_json(fleet).spec, "test")
@@ -61,10 +68,15 @@ class Bench:
             clock=self.clock,
             rules=self.rules,
             new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
+            verdict=self._judge,
+            outbox=self.outbox,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock)
         self.plane.tick()
+
+    def _judge(self, set_name: str, since: datetime) -> str | None:
+        return self.verdict(set_name, since)
 
     # Guests.
 
@@ -95,13 +107,29 @@ class Bench:
         self.plane.tick()
         return outcome
 
-    def degrade(self, host: str, **notice: float) -> Accepted | Refusal:
-        outcome = self.plane.degrade(host, timedelta(**notice) if notice else None, "operator")
+    def degrade(
+        self, host: str, risk: Risk | None = None, *, anyway: bool = False, **notice: float
+    ) -> Accepted | Refusal:
+        asked = Degradation(timedelta(**notice) if notice else None, risk, anyway=anyway)
+        outcome = self.plane.degrade(host, asked, "operator")
         self.plane.tick()
         return outcome
 
-    def fail(self, host: str) -> Accepted | Refusal:
-        outcome = self.plane.fail(host, "operator")
+    def fail(self, host: str, kind: Kind | None = None) -> Accepted | Refusal:
+        outcome = self.plane.fail(host, "operator", kind)
+        self.plane.tick()
+        return outcome
+
+    def reclaim(self, host: str, count: int) -> list[Accepted] | Refusal:
+        outcome = self.plane.reclaim(host, count, "operator")
+        self.plane.tick()
+        return outcome
+
+    def postpone(
+        self, event: Event, until: datetime | None = None, *, reason: str = "", by: str = "owner", **later: float
+    ) -> Refusal | None:
+        asked = Postponement(until, timedelta(**later) if later else None, reason)
+        outcome = self.plane.postpone(event.id, asked, by)
         self.plane.tick()
         return outcome
 

@@ -93,16 +93,6 @@ def test_two_update_domains_under_way_at_once_do_not_land_on_one_host():
     assert {bench.vm("w0").host, bench.vm("w1").host} == {"host-2", "host-3"}
 
 
-def test_a_vm_that_no_host_may_take_stays_down_and_the_operation_says_why():
-    bench = Bench(fleet(vm("x", "host-0"), hosts=1))
-
-    failed = bench.fail("host-0")
-    bench.advance(minutes=6)
-
-    assert bench.operation(failed).reason == "x: no host but host-0 may take x"
-    assert bench.vm("x").state is VmState.DOWN
-
-
 def test_a_host_that_was_made_for_one_vm_is_made_anew_with_it():
     bench = Bench({"vms": [{"name": "x"}]})
 

@@ -282,6 +282,7 @@ def test_only_what_is_scheduled_can_be_cancelled_and_all_its_events_go(bench: Be
     assert cancelled is None
     assert bench.phases(freeze) == ["Cancelled", "Cancelled"]
     assert said.code is Code.ILLEGAL_STEP
+    assert said.hint == f"It ends by itself; follow it: forewarn event watch {bench.event(restart).short_id}"
     assert bench.phases(restart) == ["Started"]
 
 

@@ -142,12 +142,16 @@ def test_what_the_routes_need_is_as_was_agreed():
         "/{tenant}/discovery/keys",
     }
     assert needs["POST", "/v1/events/{id}/approve"] is Role.APPROVER
+    assert needs["POST", "/v1/events/{id}/postpone"] is Role.APPROVER
     assert {route for route, role in needs.items() if role is Role.ADMIN} == {
         ("PUT", "/v1/fleet"),
         *((method, f"/v1/{kind}s{end}") for kind in ("token", "principal") for method, end in
           (("GET", ""), ("POST", ""), ("DELETE", "/{name}"))),
+        ("POST", "/v1/webhooks"),
+        ("DELETE", "/v1/webhooks/{id}"),
     }  # fmt: skip
-    for path in ("/v1/clock", "/v1/vms/{name}/restart", "/v1/hosts/{name}/fail", "/v1/events/{id}/cancel"):
+    for path in ("/v1/clock", "/v1/vms/{name}/restart", "/v1/hosts/{name}/reclaim", "/v1/events/{id}/cancel",
+                 "/v1/webhooks/{id}/resend"):  # fmt: skip
         assert needs["POST", path] is Role.OPERATOR
     azures = {route: role for route, role in needs.items() if route[1].startswith("/subscriptions")}
     assert {role for (method, _), role in azures.items() if method == "GET"} == {Role.VIEWER}
@@ -155,7 +159,17 @@ def test_what_the_routes_need_is_as_was_agreed():
     assert {
         role for (method, path), role in azures.items() if method != "GET" and not path.endswith("/acknowledge")
     } == {Role.OPERATOR}
-    for path in ("/", "/metrics", "/openapi.json", "/v1/stream", "/v1/fleet", "/v1/clock"):
+    for path in (
+        "/v1/webhooks",
+        "/v1/webhooks/{id}",
+        "/v1/webhooks/dead",
+        "/",
+        "/metrics",
+        "/openapi.json",
+        "/v1/stream",
+        "/v1/fleet",
+        "/v1/clock",
+    ):
         assert needs["GET", path] is Role.VIEWER
 
 

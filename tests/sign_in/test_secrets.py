@@ -97,7 +97,10 @@ def test_no_command_takes_a_secret_as_an_argument_which_everybody_could_see():
         for option in parameter.opts
     }
 
-    assert {each for each in options if re.search("token|secret|password", each)} == {"--token-file"}
+    assert {each for each in options if re.search("token|secret|password", each)} == {
+        "--token-file",
+        "--secret-file",
+    }
 
 
 def test_a_command_waits_for_no_library_that_signs():

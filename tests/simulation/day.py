@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from forewarn.core.event import Event
 from forewarn.core.fleet import ScaleSet, Vm
+from forewarn.core.phase import Phase
+from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
-from forewarn.core.terms import Cause, Condition, Kind, Priority, VmState
+from forewarn.core.requests.postpone import Postponement
+from forewarn.core.terms import Cause, Condition, Kind, Priority, Risk, VmState
 from forewarn.drivers.machines import Trouble
 from tests.simulation.fleets import with_another_domain, with_other_groups, with_vm_on
 from tests.simulation.witness import Effect, Sighting
@@ -22,6 +27,8 @@ _BURSTS_A_DAY = (1, 5)
 _BURST_SECONDS = 15
 _MEDDLING = 0.08  # how often somebody meddles with an action that has just begun
 _STEPPING = 0.02  # how often the clock is stepped while a notice runs
+_POSTPONING = 0.08  # how often somebody wants to postpone an event that was just announced
+_DOOM = 0.1  # how often nobody can read in time what was moved
 _THINNING = 0.5  # how often an event that names several VMs loses one of them
 
 
@@ -49,7 +56,10 @@ class Day:
             self._several: 4,
             self._scale: 4,
             self._do_waiting_work: 3,
-            self._degrade: 4,
+            self._degrade: 5,
+            self._degrade_further: 4,
+            self._reclaim: 3,
+            self._postpone: 6,
             self._fail: 3,
             self._recover: 4,
             self._cancel: 6,
@@ -154,7 +164,52 @@ class Day:
         self._operator.maintain(host or self._host(), asked)
 
     def _degrade(self, host: str | None = None) -> None:
-        self._operator.degrade(host or self._host(), timedelta(minutes=self._dice.randint(10, 300)))
+        risk = self._dice.choice([None, None, None, Risk.HIGH, Risk.IMMINENT])
+        notice = timedelta(minutes=self._dice.randint(10, 300)) if risk is None else None
+        host = host or self._host()
+        self._operator.degrade(host, Degradation(notice, risk))
+        for _ in range(self._dice.randint(0, 2)):
+            delay = timedelta(minutes=self._dice.uniform(0, 60))
+            self._simulation.after(delay, lambda: self._degrade_further(host))
+
+    def _degrade_further(self, host: str | None = None) -> None:
+        """A host that is known to be sick is reported again, most often with a larger risk."""
+        sick = [
+            each.name for each in self._simulation.world.hosts.values() if each.condition is Condition.DEGRADED
+        ]
+        if self._is_over or (host is None and not sick):
+            return
+        asked = self._dice.choice(
+            [Degradation(risk=Risk.IMMINENT), Degradation(timedelta(minutes=30)), Degradation(risk=Risk.HIGH)]
+        )
+        with self._maybe_doomed():
+            self._operator.degrade(host or self._dice.choice(sick), asked)
+
+    def _reclaim(self, host: str | None = None) -> None:
+        spots = [vm.host for vm in self._simulation.world.vms.values() if vm.priority is Priority.SPOT]
+        self._operator.reclaim(host or self._dice.choice(spots or [self._host()]), self._dice.choice([1, 1, 2]))
+
+    def _postpone(self, event: Event | None = None) -> None:
+        """Put an event off: one that was just announced, or any, planned work rather than other."""
+        world = self._simulation.world
+        events = [each for each in world.events.values() if each.phase is Phase.SCHEDULED]
+        planned = [each for each in events if world.operations[each.operation].cause.is_planned]
+        if self._is_over or (event is None and not events):
+            return
+        if self._dice.random() < 0.5:
+            asked = Postponement(by=timedelta(minutes=self._dice.randint(1, 180)))
+        else:
+            now = self._simulation.clock.now()
+            asked = Postponement(until=now + timedelta(minutes=self._dice.uniform(5, 400)))
+        with self._maybe_doomed():
+            self._operator.postpone((event or self._dice.choice(planned or events)).id, asked)
+
+    @contextmanager
+    def _maybe_doomed(self) -> Iterator[None]:
+        """Now and then the process dies between the commit that moves a NotBefore and the showing of it."""
+        self._simulation.dice.is_doomed = self._dice.random() < _DOOM
+        yield
+        self._simulation.dice.is_doomed = False
 
     def _fail(self, host: str | None = None) -> None:
         self._operator.fail(host or self._host())
@@ -232,7 +287,7 @@ class Day:
     def _burst(self, host: str | None = None) -> None:
         """Several requests on one host and its VMs within seconds."""
         there = host or self._host()
-        about_host = {self._fail: 4, self._maintain: 3, self._degrade: 1, self._recover: 2}
+        about_host = {self._fail: 4, self._maintain: 3, self._degrade: 1, self._reclaim: 1, self._recover: 2}
         about_vm = {
             self._delete: 3,
             self._evict: 3,
@@ -287,6 +342,9 @@ class Day:
         """An event is announced: while its notice runs the clock is set, or something takes one of its VMs out."""
         if self._is_over or what != "first":
             return
+        if self._dice.random() < _POSTPONING:
+            delay = timedelta(seconds=self._dice.uniform(0, 600))
+            self._simulation.after(delay, lambda: self._postpone(sighting.event))
         if self._dice.random() < _STEPPING:
             self._simulation.after(timedelta(seconds=self._dice.uniform(0, 600)), self._step_clock)
         names = sighting.event.resources

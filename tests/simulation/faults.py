@@ -32,6 +32,7 @@ class Dice:
     failed_check: float = 0.0
     undecidable: float = 0.0
     counts: Counter[str] = field(default_factory=Counter)
+    is_doomed: bool = False  # the process does not outlive its next commit
 
     def roll(self, chance: float, what: str) -> bool:
         """Whether it happens this time."""
@@ -42,6 +43,10 @@ class Dice:
 
     def maybe_crash(self, where: str) -> None:
         """Die here, perhaps."""
+        if self.is_doomed and where == "after commit":
+            self.is_doomed = False
+            self.counts["crash before a move was shown"] += 1
+            raise Crash(where)
         if self.roll(self.crash, f"crash {where}"):
             raise Crash(where)
 

@@ -13,7 +13,7 @@ from forewarn.core.terms import Action
 from forewarn.drivers.machines import Effect, Trouble
 
 _LEAVE_IT_AS_IT_WAS = {Action.FREEZE, Action.MIGRATE}
-_LEAVE_IT_RUNNING = {Action.REBOOT, Action.REDEPLOY, Action.RESTORE, Action.START}
+_LEAVE_IT_RUNNING = {Action.REBOOT, Action.REDEPLOY, Action.REIMAGE, Action.RESTORE, Action.START}
 
 
 @dataclass
@@ -36,7 +36,8 @@ class MachinesAsFelt:
         self._is_owners = is_owners  # whether it is an owner's operation that switches a machine on or off
         self._ongoing: dict[str, list[_Ongoing]] = {}
         self._left_down: dict[str, str] = {}  # and why
-        self._off: set[str] = set()  # switched off, whoever wanted that
+        self._off: dict[str, str] = {}  # switched off, whoever wanted that, and the operation
+        self._untold: set[tuple[str, str]] = set()  # operation and VM: the driver never told that it was done
 
     def feel(self, effect: Effect) -> None:
         """An action begins on a machine."""
@@ -66,7 +67,10 @@ class MachinesAsFelt:
             if ended.is_struck and action in _LEAVE_IT_RUNNING:
                 return
             self._left_down.pop(vm, None)
-            (self._off.discard if action in _LEAVE_IT_RUNNING else self._off.add)(vm)
+            if action in _LEAVE_IT_RUNNING:
+                self._off.pop(vm, None)
+            else:
+                self._off[vm] = ended.effect.operation
             hanging = [each for each in self._ongoing[vm] if each.effect.ends_at is None]
             for each in hanging:  # whatever hung has been overtaken
                 self._ongoing[vm].remove(each)
@@ -75,6 +79,20 @@ class MachinesAsFelt:
         """The actions that the machine feels now."""
         self._settle(vm)
         return [each.effect for each in self._ongoing.get(vm, ())]
+
+    def is_known_to_be_off(self, vm: str) -> bool:
+        """Whether the machine is switched off, whoever wanted that, and the driver could tell."""
+        self._settle(vm)
+        return vm in self._off and (self._off[vm], vm) not in self._untold
+
+    def is_not_told(self, operation: str, vm: str) -> None:
+        """The plane could not learn from the driver what has become of the machine."""
+        self._untold.add((operation, vm))
+
+    def is_made_anew(self, vm: str) -> None:
+        """Another machine has the name of one that was deleted: it is on."""
+        self._settle(vm)
+        self._off.pop(vm, None)
 
     def why_down(self, vm: str, but: str) -> str | None:
         """Why the machine is down, other than through the operation `but`; None: it is up.

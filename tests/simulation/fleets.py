@@ -53,11 +53,13 @@ def random_fleet(dice: random.Random) -> FleetSpec:
             terminate_notification=_profile(dice),
             auto_approve=_policy(dice),
         )
+    in_web = [each for each in vms if each.availability_set]
     for n in range(dice.randint(0, 2)):
         vm(f"FrontEnd_IN_{n}", dice.choice(names), cloud_service="legacy")
     capacity = dice.choice([1, 2, 3, 4, 7])
     pool = ScaleSetSpec(
         "pool",
+        min_available=dice.choice([0, 0, 1, capacity - 1]),
         capacity=capacity,
         hosts=dice.sample(names, k=min(len(names), dice.randint(1, 3))),
         addresses=[f"10.0.1.{n}" for n in range(50)],
@@ -66,7 +68,14 @@ def random_fleet(dice: random.Random) -> FleetSpec:
         placement_group_size=dice.choice([2, 100]),
         auto_approve=_policy(dice),
     )
-    return FleetSpec(hosts, [web], [pool], [CloudServiceSpec("legacy")], vms)
+    web = replace(web, min_available=dice.choice([0, 0, 1, len(in_web) - 1]))
+    return FleetSpec(hosts, [web], [pool], [CloudServiceSpec("legacy", min_available=dice.choice([0, 1]))], vms)
+
+
+def minimum_of(fleet: FleetSpec, name: str) -> int:
+    """How many VMs the fleet says that the set wants available."""
+    sets = (*fleet.availability_sets, *fleet.scale_sets, *fleet.cloud_services)
+    return next((each.min_available for each in sets if each.name == name), 0)
 
 
 def _policy(dice: random.Random) -> list[AutoApproval]:

@@ -10,6 +10,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Condition
 from forewarn.store.sql import SqlStore
 
@@ -46,6 +47,10 @@ class Outside:
         row = self._row("SELECT phase FROM operations WHERE id = ?", operation)
         return Phase(row.phase) if row else None
 
+    def state_of_rollout(self, rollout: str) -> RolloutState | None:
+        row = self._row("SELECT state FROM rollouts WHERE id = ?", rollout)
+        return RolloutState(row.state) if row else None
+
     def phase_of_event(self, event: str) -> Phase | None:
         row = self._row("SELECT phase FROM events WHERE id = ?", event)
         return Phase(row.phase) if row else None
@@ -53,6 +58,10 @@ class Outside:
     def approvers(self, event: str) -> set[str]:
         row = self._row("SELECT approvals FROM events WHERE id = ?", event)
         return {by for by, _ in json.loads(row.approvals)} if row else set()
+
+    def postponed_by(self, event: str) -> str | None:
+        row = self._row("SELECT postponed_by FROM events WHERE id = ?", event)
+        return row.postponed_by if row else None
 
     def generation(self, scope: str) -> int | None:
         row = self._row("SELECT generation FROM scopes WHERE id = ? AND NOT is_gone", scope)
@@ -65,6 +74,10 @@ class Outside:
     def condition(self, host: str) -> Condition | None:
         row = self._row("SELECT condition FROM hosts WHERE name = ?", host)
         return Condition(row.condition) if row else None
+
+    def zone_of(self, host: str) -> str | None:
+        row = self._row("SELECT zone FROM hosts WHERE name = ?", host)
+        return row.zone if row else None
 
     def is_made_for_one(self, host: str) -> bool:
         """Whether it was made for a VM that has no other: then it is made anew with it."""

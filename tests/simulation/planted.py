@@ -27,6 +27,8 @@ from forewarn.core.requests import lateness, notices
 from forewarn.core.scope import Scope
 from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
+from tests.simulation import planted_limits as limits
+from tests.simulation import planted_rollouts as rolling
 
 
 @dataclass(frozen=True)
@@ -345,10 +347,13 @@ def _waits_for_a_hanging_driver() -> list[object]:
 
 
 PLANTED = (
-    Planted("starts a minute early", 1, "before its NotBefore", _starts_a_minute_early),
+    Planted("starts a minute early", 1, "before its NotBefore|was promised", _starts_a_minute_early),
     Planted("lets a clock step eat the notice", 1, "was promised", _forgets_elapsed_time),
     Planted("promises a tenth too little", 2, "of notice", _promises_too_little),
     Planted("promises anew half of what it should", 2, "of notice", _promises_anew_too_little),
+    Planted("pulls nearer than the least notice", 2, "of notice", limits.pulls_too_near),
+    Planted("forgets that a move was never shown", 2, "of notice", limits.forgets_that_a_move_was_never_shown),
+    Planted("postpones to sooner", 2, "pulled nearer|of notice", limits.postpones_to_sooner),
     Planted("acts in the moment it says Started", 3, "between Started and", _acts_before_it_says_so),
     Planted("acts without ever saying Started", 3, "before it was told", _never_says_so),
     Planted("forgets who lands on a host", 3, "was not told", _forgets_who_lands_on_a_host_under_notice),
@@ -368,11 +373,13 @@ PLANTED = (
     Planted("says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets("approve")),
     Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets("recover")),
     Planted("says cancelled and forgets it", 9, "cancelled and is not", _says_cancelled_and_forgets),
+    Planted("says postponed and forgets it", 9, "postponed by .* and is not", limits.says_postponed_and_forgets),
     Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),
     Planted("waits for ever for an outcome", 10, "still open", _waits_for_ever_for_an_outcome),
     Planted("comes back to a silent scope for ever", 10, "no time passed", _comes_back_to_a_silent_scope_for_ever),
     Planted("overlooks a lost reply", 10, "no more than", _waits_for_the_next_request_after_a_lost_reply),
     Planted("never looks at a held operation again", 11, "has not", _never_looks_at_a_held_operation_again),
+    Planted("forgets who waits for a host", 11, "felt nothing", limits.forgets_who_waits_for_a_host),
     Planted("waits for a hanging driver", 11, "has not|felt nothing|unnoticed", _waits_for_a_hanging_driver),
     Planted(
         "forgets actions when the clock is stepped",
@@ -380,5 +387,12 @@ PLANTED = (
         "unnoticed",
         _forgets_actions_at_a_step,
     ),
+    Planted(
+        "starts before a domain has recovered", 13, "to recover", rolling.starts_before_a_domain_has_recovered
+    ),
+    Planted("works on every host at once", 13, "are at work", rolling.works_on_every_host_at_once),
+    Planted("pauses without calling anything off", 13, "is Paused", rolling.pauses_without_calling_anything_off),
+    Planted("forgets the window", 13, "out of the rollout's window", rolling.forgets_the_window),
     Planted("lets what runs silently wait an hour", 11, "has not", _lets_what_runs_silently_wait_an_hour),
+    Planted("overlooks minimums", 12, "below its minimum", limits.overlooks_minimums),
 )

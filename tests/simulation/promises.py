@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Condition
 from tests.simulation.outside import Outside
 
@@ -63,6 +64,13 @@ class Promises:
             lambda: by in self.outside.approvers(event),
         )
 
+    def postponed(self, event: str, by: str) -> None:
+        self._promise(
+            ("postponement", event),
+            f"{event} was said to be postponed by {by} and is not",
+            lambda: self.outside.postponed_by(event) == by,
+        )
+
     def polled(self, scope: str) -> None:
         generation, at = self.outside.generation(scope), self._elapsed()
 
@@ -79,6 +87,14 @@ class Promises:
             ("condition", host),
             f"{host} was said to be {condition} and is not",
             lambda: self.outside.condition(host) is condition or self.outside.is_made_for_one(host),
+        )
+
+    def has_state(self, rollout: str, states: set[RolloutState]) -> None:
+        names = ", ".join(sorted(states))
+        self._promise(
+            ("rollout", rollout),
+            f"rollout {rollout} was answered with success, and is none of {names}",
+            lambda: self.outside.state_of_rollout(rollout) in states,
         )
 
     def is_applied(self, spec: FleetSpec) -> None:

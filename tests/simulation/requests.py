@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,12 @@ from forewarn.control import machines
 from forewarn.control.plane import ControlPlane
 from forewarn.control.requests import Accepted
 from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.holds import BelowMinimum, holds
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
+from forewarn.core.requests.degraded import Degradation, incident_on
 from forewarn.core.requests.hosts import Maintenance
+from forewarn.core.requests.postpone import Postponement
 from forewarn.core.requests.sets import ScaleSetWish
 from forewarn.core.terms import Cause, Condition, VmState
 from tests.simulation.witness import Asked
@@ -105,6 +107,19 @@ class Operator:
         elif isinstance(outcome, Refusal):
             self._simulation.counts[f"refused: {outcome.code}"] += 1
 
+    def reclaim(self, host: str, count: int) -> None:
+        """The platform wants capacity of a host back: so many VMs, or none."""
+        self._asking = self._known_now(Cause.EVICT, self._vms_on(host), None)
+        outcome = self._simulation.request(lambda plane: plane.reclaim(host, count, WHO))
+        self._asking = None
+        if isinstance(outcome, list):
+            assert len(outcome) == count
+            for accepted in outcome:
+                self._simulation.promises.accepted(accepted.operation.id)
+            self._simulation.counts["reclaimed"] += 1
+        elif isinstance(outcome, Refusal):
+            self._simulation.counts[f"refused: {outcome.code}"] += 1
+
     def evict(self, vm: str) -> None:
         """The platform wants a VM's capacity back."""
         waiting = any(op.phase is Phase.SCHEDULED for op in self._simulation.world.operations_on_vm(vm))
@@ -121,14 +136,18 @@ class Operator:
         """Planned work."""
         self._ask(Cause.MAINTAIN, self._vms_on(host), lambda plane: plane.maintain(host, asked, WHO), host)
 
-    def degrade(self, host: str, notice: timedelta) -> None:
+    def degrade(self, host: str, asked: Degradation) -> object:
         """A host is expected to fail."""
         vms = self._vms_on(host)
-        self._change_condition(
+        known = incident_on(self._simulation.world, host)
+        outcome = self._change_condition(
             host,
             Condition.DEGRADED,
-            lambda: self._ask(Cause.DEGRADE, vms, lambda plane: plane.degrade(host, notice, WHO), host),
+            lambda: self._ask(Cause.DEGRADE, vms, lambda plane: plane.degrade(host, asked, WHO), host),
         )
+        if known is not None and isinstance(outcome, Accepted) and outcome.operation.id == known.id:
+            self._simulation.counts["same report again"] += 1
+        return outcome
 
     def fail(self, host: str) -> None:
         """A host has failed."""
@@ -177,6 +196,15 @@ class Operator:
             if matters:
                 self._simulation.promises.approved(event, WHO)
 
+    def postpone(self, event: str, asked: Postponement) -> None:
+        """An owner wants planned work later."""
+        outcome = self._simulation.request(lambda plane: plane.postpone(event, asked, WHO))
+        if outcome is None:
+            self._simulation.promises.postponed(event, WHO)
+            self._simulation.counts["postponed"] += 1
+        elif isinstance(outcome, Refusal):
+            self._simulation.counts["postponement refused"] += 1
+
     # About the fleet.
 
     def apply_fleet(self, spec: FleetSpec | None = None) -> bool:
@@ -205,8 +233,17 @@ class Operator:
             assert outcome.code is Code.NOT_FOUND
 
     def heal(self) -> None:
-        """Operators recover hosts, those that are only degraded when nothing is open there; owners start VMs."""
-        world = self._simulation.world
+        """Operators recover hosts, those that are only degraded when nothing is open there; owners start VMs.
+
+        And what only a minimum holds, though nothing else goes on in the set, is called off.
+        """
+        world, now = self._simulation.world, self._simulation.clock.now()
+        for operation in list(world.operations.values()):
+            held = list(holds(world, operation, now)) if operation.phase is Phase.SCHEDULED else []
+            short = [hold.shortfall.set_name for hold in held if isinstance(hold, BelowMinimum)]
+            others = [each for name in short for each in world.operations_in_set(name)]
+            if short and len(short) == len(held) and not any(each.phase is Phase.STARTED for each in others):
+                self.cancel(operation.id)
         for host in list(world.hosts.values()):
             is_open = any(world.operations_on_host(host.name))
             if host.condition is Condition.FAILED or (host.condition is Condition.DEGRADED and not is_open):

@@ -12,8 +12,12 @@ from datetime import UTC, datetime, timedelta
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
+from forewarn.core.event import Event
+from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
-from forewarn.core.terms import Cause
+from forewarn.core.operation import Attempt, Outcome
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause, VmState
 from forewarn.core.world import Changes, World
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SimulatedDriver
@@ -23,12 +27,13 @@ from tests.simulation.counting import Counting
 from tests.simulation.day import Day
 from tests.simulation.faults import Crash, Dice, FaultyDriver, FaultyStore
 from tests.simulation.felt import MachinesAsFelt
-from tests.simulation.fleets import random_fleet
+from tests.simulation.fleets import minimum_of, random_fleet
 from tests.simulation.laws import LAWS
 from tests.simulation.lobby import Lobby
 from tests.simulation.outside import Outside
 from tests.simulation.promises import Promises
 from tests.simulation.requests import Operator
+from tests.simulation.rollouts import RolloutDesk
 from tests.simulation.watched_board import WatchedBoard
 from tests.simulation.witness import Effect, KnownVms, Shown, Sighting, Witness
 
@@ -37,6 +42,7 @@ _START = datetime(2026, 3, 1, 0, 0, 0, tzinfo=UTC)
 _RETRY = timedelta(seconds=1)
 _FLUSH = timedelta(minutes=20)
 _BOUND = timedelta(hours=4)  # after the last notice has run out
+_ROLLOUT_BOUND = timedelta(hours=12)  # for six waves and what lies between them
 
 
 class Simulation:
@@ -70,10 +76,12 @@ class Simulation:
         self.acted: set[tuple[str, str]] = set()
         self.approved: set[str] = set()
         self.witness.on_sighting.append(self._saw_event)
+        self.on_commit: list[Callable[[Changes], None]] = []
         self.checkers = [law(self) for law in LAWS]
         self.fleet = random_fleet(self._die("fleet"))
         self.lobby = Lobby(self, self._die("guests"))
         self.operator = Operator(self)
+        self.rollouts = RolloutDesk(self, self._die("rollouts"))
         self.day = Day(self, self._die("operator"))
 
     def close(self) -> None:
@@ -92,6 +100,7 @@ class Simulation:
         self.operator.apply_fleet()
         self.dice.be_unkind(self._die("temper"))
         self.day.plan(DAY)
+        self.rollouts.plan(DAY)
         self._flush_now_and_then()
         self._go_on_until(DAY)
         self._be_kind()
@@ -103,6 +112,7 @@ class Simulation:
     def _be_kind(self) -> None:
         """The faults stop, and nobody asks for anything more."""
         self.day.end()
+        self.rollouts.be_well()
         self.dice.be_kind()
         self.machines.forget_orders()
         if self.plane is None:
@@ -115,9 +125,13 @@ class Simulation:
         for _ in range(8):
             self.operator.heal()
             self._go_on_until(self.clock.elapsed() - _ORIGIN + wait / 8)
-        while self.world.operations and self.clock.elapsed() - _ORIGIN < DAY + wait + _BOUND:
+        while self._is_busy() and self.clock.elapsed() - _ORIGIN < DAY + wait + _BOUND + _ROLLOUT_BOUND:
             self.operator.heal()
+            self.rollouts.be_well()
             self._go_on_until(self.clock.elapsed() - _ORIGIN + timedelta(minutes=10))
+
+    def _is_busy(self) -> bool:
+        return bool(self.world.operations or self.world.rollouts)
 
     def _go_on_until(self, end: timedelta) -> None:
         """Let time pass; whoever has something to do does it."""
@@ -166,9 +180,10 @@ class Simulation:
             rules=self._rules,
             new_id=self._new_id,
             monotonic=self.moment,
+            verdict=self.rollouts.verdict,
         )
         plane.most_intents = self._most_intents
-        plane.observers += [self.counting.saw_commit, self._saw_commit]
+        plane.observers += [self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit]
         self.board: Board = board
         self._last_world = plane.world
         try:
@@ -190,6 +205,11 @@ class Simulation:
 
     def _saw_commit(self, changes: Changes) -> None:
         self.shown = changes.number
+        for entity in changes.entities:
+            if isinstance(entity, Attempt) and entity.outcome is Outcome.FAILED:
+                self.felt.is_not_told(*entity.key)
+        for judge in self.on_commit:
+            judge(changes)
 
     def _die_now(self) -> None:
         """The process is gone; another starts after a while."""
@@ -220,6 +240,7 @@ class Simulation:
     def _flush_now_and_then(self) -> None:
         """A good moment, too, to see whether something waits that should not."""
         if self.flush():
+            self.rollouts.look_around()
             for checker in self.checkers:
                 checker.now_and_then()
         self.after(_FLUSH, self._flush_now_and_then)
@@ -267,6 +288,7 @@ class Simulation:
 
     def _saw_document(self, scope: str, shown: Shown | None) -> None:
         if shown is not None:
+            self.rollouts.note_operations({event.operation for event in shown.document.events})
             self.witness.see_document(scope, shown, self.clock.now(), self.clock.elapsed())
         else:
             self.witness.lose_document(scope, self.clock.now())
@@ -292,6 +314,33 @@ class Simulation:
         """Whether the scope is on, as far as it was seen."""
         return scope in self.witness.shown and self.witness.shown[scope].is_on
 
+    def is_short_without(self, event: Event) -> bool:
+        """Whether a set has fewer VMs available than its minimum while those of the event's operation are away.
+
+        Judged by what guests can read and by what the machines feel. Those that are away already are no loss, nor
+        are those that count as down because nobody could tell what has become of them; and one that its owner
+        switched off counts as running for as long as the driver could not tell that it is off.
+        """
+        own = [each.event for each in self.witness.of_operation(event.operation) if each.gone_at is None]
+        taken = {vm for each in own for vm in each.resources}
+        first = self.witness.vms[event.resources[0]]
+        members = [vm for vm in self.witness.vms.values() if vm.set_name == first.set_name]
+        up = {vm.name for vm in members if self._does_its_job(vm, event)} if first.set_name else set()
+        minimum = minimum_of(self.fleet, first.set_name or "")
+        lost = {vm.name for vm in members if vm.name in up & taken and vm.state is not VmState.DOWN}
+        return bool(lost) and len(up - taken) < minimum
+
+    def _does_its_job(self, vm: Vm, started: Event) -> bool:
+        """Whether the VM was up when the event started, but for what the event's own operation does to it."""
+        if self.felt.is_known_to_be_off(vm.name) or self.felt.why_down(vm.name, but=started.operation):
+            return False
+        return not any(
+            # After a restart both may be seen for the first time; the commit tells which was first.
+            event.phase is Phase.STARTED and event.version <= started.version and vm.name in event.resources
+            for event in self.witness.events_shown(vm.scope)
+            if event.operation != started.operation
+        )
+
     def was_approved(self, event: str) -> bool:
         """Whether an approval of the event was answered with success."""
         return event in self.approved
@@ -306,6 +355,7 @@ def _random_rules(dice: random.Random) -> Rules:
         user_operation_limit=dice.choice([2, 10, 100]),
         resets_incarnation=dice.random() < 0.3,
         silence=timedelta(hours=dice.choice([2, 2, 24])),
+        postpone_limit=timedelta(hours=dice.choice([1, 6, 168])),
     )
 
 

@@ -41,6 +41,7 @@ class Sighting:
     started_at: datetime | None = None
     started_elapsed: timedelta | None = None
     gone_at: datetime | None = None
+    was_not_before: datetime | None = None  # before it was last moved
 
 
 @dataclass
@@ -151,6 +152,7 @@ class Witness:
         if len(event.resources) < len(was.resources):
             self._tell(sighting, "thinned out")
         if was.not_before != event.not_before:
+            sighting.was_not_before = was.not_before
             sighting.first_at, sighting.first_elapsed = now, elapsed
             self._tell(sighting, "promised anew")
         if was.phase is Phase.SCHEDULED and event.phase is Phase.STARTED:

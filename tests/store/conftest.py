@@ -12,8 +12,13 @@ from tests.store.databases import fresh_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    return fresh_database(request.param, tmp_path)
+def database(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def address(database: str, tmp_path: Path) -> str:
+    return fresh_database(database, tmp_path)
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
 
 from forewarn.core.event import EVENTS_PER_COMMIT, Approval, Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import Rollout, RolloutState, Turn, TurnState, Work
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.terms import (
     Action,
@@ -20,6 +22,7 @@ from forewarn.core.terms import (
     Source,
     VmState,
 )
+from forewarn.core.window import Window
 from forewarn.core.world import Changes, Deed, Entity
 from forewarn.store.sql import ClockMark
 
@@ -27,7 +30,9 @@ NOW = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
 MARK = ClockMark("some-boot", timedelta(seconds=77, microseconds=5), NOW)
 
 HOST = Host("host-0", "1", 2, {"rack": "é\"'%_"}, Condition.DEGRADED, is_declared=False)
-AVAILABILITY_SET = AvailabilitySet("web", "prod", 7, 3, spread=False)
+AVAILABILITY_SET = AvailabilitySet(
+    "web", "prod", 7, 3, spread=False, min_available=2, health_check="https://web.example/ready?deep=1"
+)
 SCALE_SET = ScaleSet(
     "pool",
     "prod",
@@ -40,8 +45,10 @@ SCALE_SET = ScaleSet(
     50,
     ("1", "2"),
     {"a": "b"},
+    min_available=1,
+    health_check="check-pool",
 )
-CLOUD_SERVICE = CloudService("legacy", "prod")
+CLOUD_SERVICE = CloudService("legacy", "prod", min_available=1, health_check="check-legacy")
 SCOPE = Scope(
     "pool/1",
     ScopeKind.PLACEMENT_GROUP,
@@ -75,6 +82,58 @@ VM = Vm(
     terminate_notification=timedelta(minutes=7),
     tags={"team": "blue"},
     state=VmState.STOPPED,
+    came_in=7,
+)
+WINDOW = Window(
+    time(22, 30),
+    timedelta(hours=3, minutes=45),
+    ("Fri", "Sat"),
+    ZoneInfo("America/St_Johns"),
+    (date(2026, 12, 24), date(2026, 12, 31)),
+)
+WORK = Work(
+    Kind.FREEZE,
+    by_live_migration=True,
+    duration_seconds=12,
+    notice=timedelta(hours=1, seconds=1),
+    description="a new kernel, é\"'%_",
+    max_parallel=3,
+    max_parallel_per_zone=2,
+    recovery=timedelta(minutes=45),
+    soak=timedelta(minutes=5),
+    health_wait=timedelta(seconds=90),
+    max_failures=4,
+    max_unhealthy_percent=17,
+    expected=timedelta(seconds=17, microseconds=5),
+    window=WINDOW,
+    force_by=NOW + timedelta(days=30),
+)
+ROLLOUT = Rollout(
+    "5a0e8c1a-0000-4000-8000-000000000001",
+    WORK,
+    "somebody",
+    NOW,
+    RolloutState.PAUSED,
+    waves=4,
+    hosts=9,
+    reason="because",
+    forgiven=2,
+    resumed_at=NOW + timedelta(minutes=2),
+    waived_wave=1,
+)
+TURN = Turn(
+    ROLLOUT.id,
+    "host-0",
+    wave=1,
+    position=3,
+    zone="1",
+    state=TurnState.OPEN,
+    operation="0b7e8c1a-0000-4000-8000-000000000001",
+    touched=("pool_0", "web-0"),
+    domains=("pool#4", "web#0"),
+    announced_at=NOW,
+    ended_at=NOW + timedelta(minutes=16),
+    reason="because",
 )
 OPERATION = Operation(
     "0b7e8c1a-0000-4000-8000-000000000001",
@@ -92,6 +151,7 @@ OPERATION = Operation(
     started_at=NOW,
     begin_at=NOW + timedelta(seconds=5),
     reason="because",
+    rollout=ROLLOUT.id,
 )
 EVENT = Event(
     "AF38B200-DDE1-550B-8297-BDF189DF2712",
@@ -112,6 +172,10 @@ EVENT = Event(
     (Approval("pool_0", NOW), Approval("web-0", NOW + timedelta(seconds=1))),
     NOW,
     reason="because",
+    moved_in=9,
+    postponed_by="somebody",
+    postponed_at=NOW,
+    postponed_from=NOW + timedelta(minutes=14),
 )
 ATTEMPT = Attempt(
     OPERATION.id,
@@ -135,6 +199,8 @@ EVERYTHING: tuple[Entity, ...] = (
     CLOUD_SERVICE,
     SCOPE,
     VM,
+    ROLLOUT,
+    TURN,
     OPERATION,
     EVENT,
     ATTEMPT,

@@ -11,7 +11,8 @@ import pytest
 import sqlalchemy as sa
 
 from forewarn.core.phase import Phase
-from forewarn.core.terms import VmState
+from forewarn.core.rollout import RolloutState, TurnState, Work
+from forewarn.core.terms import Kind, VmState
 from forewarn.errors import StaleWrite, StoreError, StoreUnavailable
 from forewarn.store.sql import SqlStore
 from tests.store.databases import fresh_database
@@ -25,7 +26,9 @@ from tests.store.samples import (
     MARK,
     NOW,
     OPERATION,
+    ROLLOUT,
     SCOPE,
+    TURN,
     VM,
     commit,
 )
@@ -70,7 +73,9 @@ def test_values_with_every_optional_field_empty_are_read_back_the_same(store: Sq
         replace(SCOPE, placement_group=None, on_since=None),
         replace(VM, home=None, set_name=None, instance=None, placement_group=None, zone=None, addresses=(),
                 interface=None, port=None, computer_name=None, terminate_notification=None, tags={}),
-        replace(OPERATION, kind=None, host=None, started_at=None, begin_at=None, targets=()),
+        replace(ROLLOUT, work=Work(Kind.REBOOT), reason=""),
+        replace(TURN, zone=None, operation=None, touched=(), domains=(), announced_at=None, ended_at=None),
+        replace(OPERATION, kind=None, host=None, started_at=None, begin_at=None, targets=(), rollout=None),
         replace(EVENT, update_domain=None, approvals=(), started_at=None),
         replace(ATTEMPT, destination=None, outcome=None, ended_at=None),
     )  # fmt: skip
@@ -101,6 +106,8 @@ def test_ended_operations_and_what_is_gone_are_left_out_of_everything(store: Sql
         replace(CLOUD_SERVICE, is_gone=True),
         replace(SCOPE, is_gone=True),
         replace(VM, state=VmState.DELETED),
+        replace(ROLLOUT, state=RolloutState.COMPLETED, ended_at=NOW),
+        replace(TURN, state=TurnState.DONE),
         replace(OPERATION, phase=Phase.COMPLETED, ended_at=NOW),
         replace(EVENT, phase=Phase.COMPLETED, ended_at=NOW),
     )

@@ -1,4 +1,4 @@
-"""What has ended can be found again: by id, by its beginning, by VM, page by page."""
+"""What has ended can be found again: by id, by its beginning, by VM."""
 
 from __future__ import annotations
 
@@ -63,43 +63,6 @@ def test_events_are_listed_by_phase_scope_and_vm_page_by_page(store: SqlStore):
     assert listed(vm="web-_") == []
     assert listed(limit=2) == ["00000001", "00000002"]
     assert listed(after=2 * EVENTS_PER_COMMIT, limit=2) == ["00000003", "00000004"]
-
-
-def test_history_goes_back_from_the_newest_and_pages_meet_without_gap_or_overlap(store: SqlStore):
-    silent = [operation(number, Phase.COMPLETED, "web-0") for number in (1, 2, 3)]
-    loud = operation(4, Phase.FAILED, "web-1")
-    is_open = operation(5, Phase.STARTED, "web-2")
-    keep(
-        store,
-        silent,
-        (loud, event(4, loud, Phase.COMPLETED, "web-1"), event(5, loud, Phase.FAILED, "web-2")),
-        (is_open, event(6, is_open, Phase.CANCELLED, "web-2"), event(7, is_open, Phase.STARTED, "web-3")),
-    )
-
-    pages, after = [], None
-    for _ in range(10):
-        with store.transaction() as transaction:
-            found = history.list_history(transaction.connection, vm=None, after=after, limit=2)
-        if not found:
-            break
-        pages.append([(line[0].id[-1], line[1].id[:8] if line[1] else None) for _, line in found])
-        after = history.Cursor.parse(str(found[-1][0]))
-
-    assert pages == [
-        [("5", "00000006"), ("4", "00000005")],
-        [("4", "00000004"), ("3", None)],
-        [("2", None), ("1", None)],
-    ]
-
-
-def test_history_of_one_vm_leaves_out_the_others(store: SqlStore):
-    one, other = operation(1, Phase.COMPLETED, "web-0"), operation(2, Phase.COMPLETED, "web-1")
-    keep(store, (one, other, event(3, other, Phase.COMPLETED, "web-1")))
-
-    with store.transaction() as transaction:
-        found = history.list_history(transaction.connection, vm="web-1", after=None, limit=9)
-
-    assert [line[1].id[:8] for _, line in found] == ["00000003"]
 
 
 def test_operations_are_found_whether_open_or_ended(store: SqlStore):

@@ -18,8 +18,6 @@ from forewarn.store.tables import REVISIONS, TABLE_OF, metadata
 from tests.store.databases import fresh_database
 from tests.store.samples import HOST, MARK, commit
 
-KINDS = ["sqlite", "postgresql"]
-
 
 def engine(address: str) -> sa.Engine:
     url = sa.make_url(address)
@@ -45,30 +43,28 @@ def schema(address: str) -> dict[str, object]:
     return found
 
 
-def store_of_revision(kind: str, directory: Path, revision: str) -> str:
-    """A store as an older forewarn left it."""
-    address = fresh_database(kind, directory)
+def make_older(address: str, revision: str) -> None:
+    """Leave a store there as an older forewarn would."""
     made = engine(address)
     with made.connect() as connection:
         upgrade(connection, revision)
     made.dispose()
-    return address
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_fresh_store_has_the_same_tables_as_one_that_was_migrated_from_the_first(kind: str, tmp_path: Path):
-    migrated = store_of_revision(kind, tmp_path, REVISIONS[0])
-    fresh = fresh_database(kind, tmp_path)
+def test_a_fresh_store_has_the_same_tables_as_one_that_was_migrated_from_the_first(
+    database: str, address: str, tmp_path: Path
+):
+    make_older(address, REVISIONS[0])
+    fresh = fresh_database(database, tmp_path)
 
-    SqlStore(migrated).close()
+    SqlStore(address).close()
     SqlStore(fresh).close()
 
-    assert schema(migrated) == schema(fresh)
+    assert schema(address) == schema(fresh)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_older_store_is_migrated_and_keeps_what_it_held(kind: str, tmp_path: Path):
-    address = store_of_revision(kind, tmp_path, REVISIONS[0])
+def test_an_older_store_is_migrated_and_keeps_what_it_held(address: str):
+    make_older(address, REVISIONS[0])
     made = engine(address)
     with made.connect() as connection:
         connection.execute(
@@ -88,9 +84,7 @@ def test_an_older_store_is_migrated_and_keeps_what_it_held(kind: str, tmp_path: 
     assert names == ["old"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_store_of_a_newer_version_is_refused_and_left_alone(kind: str, tmp_path: Path):
-    address = fresh_database(kind, tmp_path)
+def test_a_store_of_a_newer_version_is_refused_and_left_alone(address: str):
     SqlStore(address).close()
     made = engine(address)
     with made.connect() as connection:
@@ -107,7 +101,8 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(kind: str, tmp_pat
 
 def test_the_migration_tool_is_imported_only_when_there_is_something_to_migrate(tmp_path: Path):
     fresh = fresh_database("sqlite", tmp_path)
-    older = store_of_revision("sqlite", tmp_path, REVISIONS[0])
+    older = fresh_database("sqlite", tmp_path)
+    make_older(older, REVISIONS[0])
     program = (
         "import sys; from forewarn.store.sql import SqlStore; "
         "SqlStore(sys.argv[1]).close(); print('alembic' in sys.modules)"

@@ -18,8 +18,13 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/clock.py": "it is the clock",
     "src/forewarn/edge/desk.py": "limits and time-outs of guests run on real time; a test hands in its own",
     "src/forewarn/control/plane.py": "how old a poll is, is told by the edge's real time; a test hands in its own",
+    "src/forewarn/control/health.py": "a health check takes real time; a test hands in its own",
+    "src/forewarn/control/health_probes.py": "the same, for as long as a command runs",
+    "src/forewarn/control/http_call.py": "a call over the network takes real time",
     "src/forewarn/control/timekeeper.py": "a clock that plays follows real time; a test hands in its own",
     "src/forewarn/operator/sign_in/guesses.py": "who guesses does so in real time; a test hands in its own",
+    "src/forewarn/control/push/courier.py": "deliveries run on real time, as sockets do; a test hands in its own",
+    "src/forewarn/operator/waits.py": "a share of real time goes into comparing; a test hands in its own",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
 }
 

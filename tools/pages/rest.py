@@ -20,8 +20,9 @@ _INTRODUCTION = f"""\
 JSON in and out, on the operators' listener. The same for programs: `GET /openapi.json`. Instants are ISO 8601 in
 UTC. A list comes in pages of at most {LARGEST_PAGE}, by name or by age; `next` is the value for `after`, and null
 on the last page. A request without a body counts as `{{}}`; a member that is not in the table of a body is
-refused. A body has at most {LARGEST_BODY // 2**20} MiB, that of a fleet {LARGEST_BULKY_BODY // 2**20}. Every
-refusal is an [ErrorBody](#errorbody) ([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
+refused, and so is a parameter that a route of `/v1` does not have. A body has at most {LARGEST_BODY // 2**20}
+MiB, that of a fleet {LARGEST_BULKY_BODY // 2**20}. Every refusal is an [ErrorBody](#errorbody)
+([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
 
 
 _ROLES = """\
@@ -91,9 +92,10 @@ def _details(operation: Operation) -> Iterator[str]:
     for status, response in operation["responses"].items():
         if status != "default":
             phrase = HTTPStatus(int(status)).phrase
-            kind = next(iter(response["content"]))
+            kind, *others = response["content"]
             what = in_words(_content(response)) if kind == "application/json" else code(kind)
-            yield f"Answer: {status} {phrase}, {what}."
+            also = "".join(f", or {code(other)}" for other in others)
+            yield f"Answer: {status} {phrase}, {what}{also}."
 
 
 def _content(part: dict[str, Any]) -> dict[str, Any]:

@@ -6,25 +6,26 @@ and it is in no sentence that is printed.
 
 from __future__ import annotations
 
+import codecs
 import http.client
 import json
 import os
 import re
 import ssl
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from forewarn.cli.private_file import read_private
 from forewarn.errors import ForewarnError
 
 DEFAULT_URL = "http://127.0.0.1:8255"
 _TIMEOUT_SECONDS = 600.0  # an advance of the clock answers when all that was due has been done
 _CONNECT_SECONDS = 5.0
+_PIECE_BYTES = 64 * 1024
 _TOKEN = re.compile(r"[!-~]+")
-_FOR_OTHERS = stat.S_IRWXO
 
 
 class Refused(ForewarnError):
@@ -74,8 +75,25 @@ class Client:
             if after is None:
                 return found
 
+    def text(self, path: str, **query: object) -> Iterator[str]:
+        """What is at the path and is no JSON, as it comes."""
+        connection, answer = self._send("GET", _with_query(path, query), None)
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            while piece := answer.read1(_PIECE_BYTES):
+                yield decoder.decode(piece)
+            answer.read()  # raises where the rest is missing
+            yield decoder.decode(b"", final=True)
+        except (OSError, http.client.HTTPException, UnicodeDecodeError):
+            raise Unreachable(f"The service at {self.url} broke off half way.", "Try again.") from None
+        finally:
+            connection.close()
+
     def stream(self) -> Iterator[tuple[str, Any]]:
-        """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end."""
+        """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end.
+
+        A `heartbeat` now and then says that nothing has.
+        """
         connection, answer = self._send("GET", "/v1/stream", None)
         try:
             yield "listening", None
@@ -89,16 +107,15 @@ class Client:
                 elif not line and name:
                     yield name, json.loads(data)
                     name = ""
+                elif line.startswith(":"):
+                    yield "heartbeat", None
         except (OSError, http.client.HTTPException):
             return
         finally:
             connection.close()
 
     def _call(self, method: str, path: str, body: object, query: dict[str, object]) -> Any:  # noqa: ANN401 - JSON
-        given = {name: value for name, value in query.items() if value is not None}
-        if given:
-            path += "?" + urlencode(given, errors="surrogateescape")
-        connection, answer = self._send(method, path, body)
+        connection, answer = self._send(method, _with_query(path, query), body)
         try:
             raw = answer.read()
         except (OSError, http.client.HTTPException) as problem:
@@ -199,19 +216,8 @@ def _read_token(file: Path | None) -> str | None:
     """The token to sign in with, if there is one."""
     if file is None:
         return _checked(os.environ.get("FOREWARN_TOKEN", ""), "FOREWARN_TOKEN", is_needed=False)
-    try:
-        with file.open(encoding="utf-8") as opened:
-            is_open_to_others = os.fstat(opened.fileno()).st_mode & _FOR_OTHERS
-            text = "" if is_open_to_others else opened.read()
-    except OSError as problem:
-        raise ForewarnError(
-            f"{file} cannot be read: {problem.strerror}.", "Name another with --token-file."
-        ) from None
-    except UnicodeDecodeError:
-        text = "not a token"
-    if is_open_to_others:
-        raise ForewarnError(f"{file} holds a token, and others on this machine may read it.", f"chmod 600 {file}")
-    return _checked(text, str(file), is_needed=True)
+    text = read_private(file, what="a token", option="--token-file")
+    return _checked("not a token" if text is None else text, str(file), is_needed=True)
 
 
 def _checked(text: str, where: str, *, is_needed: bool) -> str | None:
@@ -221,6 +227,11 @@ def _checked(text: str, where: str, *, is_needed: bool) -> str | None:
     if not _TOKEN.fullmatch(token):
         raise ForewarnError(f"{where} holds no token.", "It is one word, as forewarn token create printed it.")
     return token
+
+
+def _with_query(path: str, query: dict[str, object]) -> str:
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given, errors='surrogateescape')}" if given else path
 
 
 def in_path(name: str) -> str:

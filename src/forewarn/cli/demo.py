@@ -13,7 +13,8 @@ from pathlib import Path
 import click
 
 from forewarn.cli.client import DEFAULT_URL
-from forewarn.config import Settings, show_address
+from forewarn.config import Settings
+from forewarn.config_values import show_address
 from forewarn.control.requests import Accepted
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase

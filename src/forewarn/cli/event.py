@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
-from forewarn.cli.options import any_event_argument, event_argument, service_options
+from forewarn.cli.history import history
+from forewarn.cli.options import DURATION, INSTANT, any_event_argument, event_argument, service_options
 from forewarn.cli.output import clock, fields, names, printable, short, show_json, table
+from forewarn.wire.times import iso
 
 _ENDED = {"Completed", "Cancelled", "Failed"}
 _NONE = {None: "Nothing is scheduled.", "all": "There are no events."}
@@ -16,7 +19,7 @@ _NONE = {None: "Nothing is scheduled.", "all": "There are no events."}
 
 @click.group()
 def event() -> None:
-    """Events: list, show, watch, approve, cancel, history."""
+    """Events: list, show, watch, approve, postpone, cancel, history."""
 
 
 @event.command("list")
@@ -64,6 +67,7 @@ def _show(found: dict[str, Any], now: str) -> None:
             ("expected", f"{found['duration_seconds']} s" if found["duration_seconds"] >= 0 else None),
             ("announced", clock(found["created_at"], now)),
             ("not before", clock(found["not_before"], now)),
+            ("postponed by", _postponed(found, now)),
             ("approved by", [f"{each['by']} at {clock(each['at'], now)}" for each in found["approvals"]]),
             ("started", clock(found["started_at"], now)),
             ("ended", clock(found["ended_at"], now)),
@@ -72,6 +76,13 @@ def _show(found: dict[str, Any], now: str) -> None:
             ("operation", found["operation"]),
         ]
     )
+
+
+def _postponed(found: dict[str, Any], now: str) -> str | None:
+    if found["postponed_by"] is None:
+        return None
+    origin = f", from {clock(found['postponed_from'], now)}" if found["postponed_from"] else ""
+    return f"{found['postponed_by']} at {clock(found['postponed_at'], now)}{origin}"
 
 
 @event.command("show")
@@ -102,8 +113,26 @@ def cancel(name: str, client: Client, as_json: bool) -> None:
     _act("cancel", name, client, as_json=as_json)
 
 
-def _act(verb: str, name: str, client: Client, *, as_json: bool) -> None:
-    found = client.post(f"/v1/events/{in_path(name)}/{verb}")
+@event.command("postpone")
+@event_argument
+@click.option("--until", type=INSTANT, help="When it may start at the earliest, like 2026-03-02T22:00:00Z.")
+@click.option("--by", type=DURATION, help="How much later than it may now, like 2h.")
+@click.option("--reason", default="", help="Why, for the audit.")
+@service_options
+def postpone(
+    name: str, until: datetime | None, by: timedelta | None, reason: str, client: Client, as_json: bool
+) -> None:
+    """Put planned work off, once: all events of its operation move."""
+    body = {
+        "until": None if until is None else iso(until),
+        "by_seconds": None if by is None else round(by.total_seconds()),
+        "reason": reason,
+    }
+    _act("postpone", name, client, body, as_json=as_json)
+
+
+def _act(verb: str, name: str, client: Client, body: dict[str, Any] | None = None, *, as_json: bool) -> None:
+    found = client.post(f"/v1/events/{in_path(name)}/{verb}", body)
     if as_json:
         show_json(found)
     else:
@@ -117,11 +146,15 @@ def watch(name: str | None, client: Client, as_json: bool) -> int:
     """Follow an event to its end, or everything there is; leaving it stops nothing."""
     wanted: str | None = client.get(f"/v1/events/{in_path(name)}")["id"] if name else None
     said: dict[str, tuple[Any, ...]] = {}
-    for what, found in client.stream():
-        for each in _changed(client, wanted, what, found):
-            _tell(each, said, as_json=as_json)
-            if wanted is not None and each["phase"] in _ENDED:
-                return 1 if each["phase"] == "Failed" else 0
+    try:
+        for what, found in client.stream():
+            for each in _changed(client, wanted, what, found):
+                _tell(each, said, as_json=as_json)
+                if wanted is not None and each["phase"] in _ENDED:
+                    return 1 if each["phase"] == "Failed" else 0
+    except Unreachable:
+        if not wanted and not said:
+            raise  # nothing has answered yet
     raise Unreachable(
         f"The service at {client.url} has ended the stream.",
         f"Once it is back: forewarn event watch {short(wanted)}".rstrip(),
@@ -154,37 +187,4 @@ def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: b
     click.echo(printable(line))
 
 
-@event.command("history")
-@click.option("--vm", help="Only what concerned this VM.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many lines.")
-@service_options
-def history(vm: str | None, limit: int, client: Client, as_json: bool) -> None:
-    """What has ended, newest first: who asked, who approved, notice promised and given."""
-    found = client.get("/v1/history", vm=vm, limit=limit)
-    if as_json:
-        show_json(found)
-        return
-    now = client.get("/v1/clock")["now"]
-    rows = [
-        (
-            short(each["event"]),
-            each["kind"] or each["cause"],
-            names(each["resources"]),
-            each["outcome"],
-            clock(each["ended_at"], now),
-            each["asked_by"],
-            each["approved_by"],
-            _seconds(each["notice_promised_seconds"]),
-            _seconds(each["notice_given_seconds"]),
-            each["reason"],
-        )
-        for each in found["history"]
-    ]
-    columns = (
-        "event", "kind", "vms", "outcome", "ended", "asked by", "approved by", "promised", "given", "because",
-    )  # fmt: skip
-    table(columns, rows, "Nothing has happened yet.")
-
-
-def _seconds(value: float | None) -> str:
-    return "" if value is None else f"{value:.0f} s"
+event.add_command(history)

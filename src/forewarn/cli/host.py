@@ -9,12 +9,12 @@ import click
 
 from forewarn.cli.client import Client, in_path
 from forewarn.cli.options import DURATION, host_argument, service_options
-from forewarn.cli.output import between, clock, counted, fields, names, short, show_json, table
+from forewarn.cli.output import between, clock, counted, fields, names, parse, short, show_json, span, table
 
 
 @click.group()
 def host() -> None:
-    """Hosts: list, show, maintain, degrade, fail, recover."""
+    """Hosts: list, show, maintain, degrade, fail, recover, reclaim."""
 
 
 @host.command("list")
@@ -62,26 +62,35 @@ def show_host(name: str, client: Client, as_json: bool) -> None:
     )
 
 
-def _tell(answer: dict[str, Any], name: str, *, as_json: bool) -> None:
+def _tell(answer: dict[str, Any], name: str, *, as_json: bool, asked_at: str | None = None) -> None:
+    """What was announced; what was announced before `asked_at`, as it is by then."""
     if as_json:
         show_json(answer)
         return
     operation, events = answer["operation"], answer["events"]
-    click.echo(f"{operation['kind']} of {name} {operation['phase'].lower()}: {_count(events)}")
-    columns = ("event", "scope", "vms", "starts by", "notice")
+    is_known = asked_at is not None and parse(operation["created_at"]) < parse(asked_at)
+    already = " already" if is_known else ""
+    click.echo(f"{operation['kind']} of {name} {operation['phase'].lower()}{already}: {_count(events)}")
+    _list(events, since=asked_at if is_known else None)
+
+
+def _list(events: list[Any], since: str | None = None) -> None:
+    """The events, with the notice that was given; with what is left of it, where `since` says when."""
+    columns = ("event", "scope", "vms", "starts by", "notice" if since is None else "left")
     rows = [
-        (
-            short(event["id"]),
-            event["scope"],
-            names(event["resources"]),
-            clock(event["not_before"], event["created_at"]) if event["phase"] == "Scheduled" else "now",
-            between(event["created_at"], event["not_before"]) if event["phase"] == "Scheduled" else "none",
-        )
-        for event in events
+        (short(event["id"]), event["scope"], names(event["resources"]), *_when(event, since)) for event in events
     ]
     if rows:
         table(columns, rows, "")
         click.echo("follow it: forewarn event watch")
+
+
+def _when(event: dict[str, Any], since: str | None) -> tuple[str, str]:
+    if event["phase"] != "Scheduled":
+        return "now", "none"
+    told_at, not_before = event["created_at"], event["not_before"]
+    length = between(told_at, not_before) if since is None else span(since, not_before)
+    return clock(not_before, since or told_at), length
 
 
 def _count(events: list[Any]) -> str:
@@ -137,20 +146,59 @@ def maintain(
 
 @host.command("degrade")
 @host_argument
-@click.option("--notice", type=DURATION, help="How long ahead its VMs are moved (default 7 days).")
+@click.option(
+    "--risk",
+    type=click.Choice(["low", "high", "imminent"]),
+    help="How soon it is likely to fail: in 7 days, in a day, or now (the least notice of a Redeploy).",
+)
+@click.option(
+    "--notice", type=DURATION, help="How long ahead its VMs are moved, instead of a risk (default 7 days)."
+)
+@click.option("--anyway", is_flag=True, help="However many hosts are called sick already.")
 @service_options
-def degrade(name: str, notice: timedelta | None, client: Client, as_json: bool) -> None:
-    """Say that a host is expected to fail: its VMs are to be redeployed."""
-    body = {"notice_seconds": None if notice is None else round(notice.total_seconds())}
-    _tell(client.post(f"/v1/hosts/{in_path(name)}/degrade", body), name, as_json=as_json)
+def degrade(
+    name: str, risk: str | None, notice: timedelta | None, anyway: bool, client: Client, as_json: bool
+) -> None:
+    """Say that a host is expected to fail: its VMs are to be redeployed.
+
+    Said again with a larger risk, it pulls the move nearer; otherwise it changes nothing.
+    """
+    body = {
+        "notice_seconds": None if notice is None else round(notice.total_seconds()),
+        "risk": risk,
+        "anyway": anyway,
+    }
+    asked_at = client.get("/v1/clock")["now"]
+    answer = client.post(f"/v1/hosts/{in_path(name)}/degrade", body)
+    _tell(answer, name, as_json=as_json, asked_at=asked_at)
 
 
 @host.command("fail")
 @host_argument
+@click.option(
+    "--kind",
+    type=click.Choice(["Redeploy", "Reboot"], case_sensitive=False),
+    help="What its guests are told (default: what the service's --failed-host-kind says).",
+)
 @service_options
-def fail(name: str, client: Client, as_json: bool) -> None:
+def fail(name: str, kind: str | None, client: Client, as_json: bool) -> None:
     """Say that a host has failed: its VMs are brought back elsewhere, without notice."""
-    _tell(client.post(f"/v1/hosts/{in_path(name)}/fail"), name, as_json=as_json)
+    body = {"kind": None if kind is None else kind.capitalize()}
+    _tell(client.post(f"/v1/hosts/{in_path(name)}/fail", body), name, as_json=as_json)
+
+
+@host.command("reclaim")
+@host_argument
+@click.option("--vms", type=click.IntRange(min=1), required=True, help="How many of its Spot VMs have to go.")
+@service_options
+def reclaim(name: str, vms: int, client: Client, as_json: bool) -> None:
+    """Take capacity back from a host: its Spot VMs that came last are evicted, 30 seconds ahead."""
+    answer = client.post(f"/v1/hosts/{in_path(name)}/reclaim", {"vms": vms})
+    if as_json:
+        show_json(answer)
+        return
+    click.echo(f"Preempt of {counted(len(answer['operations']), 'VM')} on {name}: {_count(answer['events'])}")
+    _list(answer["events"])
 
 
 @host.command("recover")

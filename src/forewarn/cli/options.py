@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from click.shell_completion import CompletionItem
 from forewarn.cli.client import Client
 from forewarn.cli.output import short
 from forewarn.errors import ForewarnError
-from forewarn.wire.times import parse_duration
+from forewarn.wire.times import parse_duration, parse_instant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -79,6 +79,24 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic in some ver
 DURATION = Duration()
 
 
+class InstantOfTime(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
+    """`2026-03-02T22:00:00Z`; without a zone it is UTC."""
+
+    name = "instant"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """The instant that was written."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            return parse_instant(str(value))
+        except ValueError:
+            self.fail(f"{value!r} is no instant; write it like 2026-03-02T22:00:00Z", param, ctx)
+
+
+INSTANT = InstantOfTime()
+
+
 class Name(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
     """The name of something, which cannot be empty."""
 
@@ -112,4 +130,5 @@ vm_argument = _named("VM", "vms", lambda vm: str(vm["name"]))
 host_argument = _named("HOST", "hosts", lambda host: str(host["name"]))
 scope_argument = _named("SCOPE", "scopes", lambda scope: str(scope["id"]))
 event_argument = _named("EVENT", "events", lambda event: short(event["id"]))
+rollout_argument = _named("ROLLOUT", "rollouts", lambda rollout: short(rollout["id"]))
 any_event_argument = _named("[EVENT]", "events", lambda event: short(event["id"]), required=False)

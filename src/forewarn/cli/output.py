@@ -43,7 +43,7 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str
         _blocks(columns, texts)
         return
     for row in ([name.upper() for name in columns], *texts):
-        cells = [_fit(cell, width) for cell, width in zip(row, widths, strict=True)]
+        cells = [fit(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True)]
         click.echo("  ".join(cells).rstrip())
 
 
@@ -54,8 +54,9 @@ def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         fields(list(zip(columns, row, strict=True)))
 
 
-def _fit(text: str, width: int) -> str:
-    return text.ljust(width) if len(text) <= width else text[: max(0, width - 1)] + "…"
+def fit(text: str, width: int) -> str:
+    """A text that has so much room; what is cut off leaves a mark."""
+    return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
 def _terminal_width() -> int:
@@ -96,6 +97,17 @@ def parse(text: str) -> datetime:
 def between(first: str, last: str) -> str:
     """A length of time for people."""
     return in_words(timedelta(seconds=round((parse(last) - parse(first)).total_seconds())))
+
+
+def span(first: str, last: str) -> str:
+    """A long time for people, in its two largest units: `3 days 4 h`."""
+    left = round((parse(last) - parse(first)).total_seconds())
+    parts = []
+    for size, unit in ((86400, "day"), (3600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(counted(count, unit) if unit == "day" else f"{count} {unit}")
+    return " ".join(parts[:2]) or "no time"
 
 
 def short(event: str | None) -> str:

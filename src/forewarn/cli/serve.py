@@ -17,8 +17,9 @@ import structlog
 
 from forewarn import __version__
 from forewarn.cli.output import counted, fields
-from forewarn.config import SETTINGS, Settings, load_settings, show_address
-from forewarn.core.placement import shared_hosts
+from forewarn.config import SETTINGS, Settings, load_settings
+from forewarn.config_values import show_address
+from forewarn.core.fleet_warnings import warnings
 from forewarn.wire.times import iso
 
 
@@ -125,7 +126,7 @@ def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imp
         )
         for line in service.fleet_differences:
             click.echo(f"  {line}", err=True)
-    for line in shared_hosts(world):
+    for line in warnings(world):
         click.echo(f"Warning: {line}", err=True)
     click.echo("Ctrl-C stops it.")
     sys.stdout.flush()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -18,9 +18,13 @@ import structlog
 from forewarn.board.board import Board
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
+from forewarn.control.courses import AskFirst, Courses
 from forewarn.control.hands import Hands
+from forewarn.control.onlookers import tell_all
 from forewarn.control.polls import PollLedger
+from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Requests, Write
+from forewarn.control.retention import Retention
 from forewarn.control.wakes import Wakes
 from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
@@ -33,6 +37,7 @@ from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests import clocks, lateness, notices
 from forewarn.core.requests.machines import Workshop
+from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
@@ -62,6 +67,11 @@ class ControlPlane(Requests):
         rules: Rules | None = None,
         new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
         monotonic: Callable[[], float] = time.monotonic,
+        verdict: Verdict = no_checks,
+        heard: Verdict | None = None,
+        ask_first: AskFirst | None = None,
+        keep_history: timedelta | None = None,
+        outbox: Outbox | None = None,
     ) -> None:
         self.world = World()
         self.rules = rules or Rules()
@@ -69,13 +79,20 @@ class ControlPlane(Requests):
         self.board = board
         self.store = store
         self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
+        self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.observers: list[Callable[[Changes], None]] = []
+        self.watchers: list[Callable[[Collection[str]], None]] = []  # told after each tick of what was looked at
+        self._looked: set[str] = set()  # the operations and rollouts that may wait for something else now
         self.bugs = 0  # operations that could not be gone on with; see the log
+        self._outbox = outbox
         self._new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
         self._looks: Wakes[str, datetime] = Wakes()
+        self.verdict = verdict  # on the health of sets
+        self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
+        self._courses = Courses(self.world, self.rules, verdict, new_id, ask_first, self._looked)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -132,9 +149,12 @@ class ControlPlane(Requests):
         settle(draft, self.rules)
         changes = draft.seal()
         transaction.write(changes, self._watch.mark(), self._shown)
+        if self._outbox is not None:
+            self._outbox.write(transaction, draft)
         transaction.keep_polls(self.polls.urgent())
         scopes = [entity for entity in changes.entities if isinstance(entity, Scope)]
-        transaction.forget_polls(scope.id for scope in scopes if scope.is_gone or not scope.is_on)
+        off = [scope.id for scope in scopes if scope.is_gone or not scope.is_on]
+        transaction.forget_polls(scope for scope in off if (was := self.world.scopes.get(scope)) and was.is_on)
         return changes
 
     def _is_current(self, transaction: Transaction) -> bool:
@@ -160,6 +180,7 @@ class ControlPlane(Requests):
             self.world.apply(changes)
             self._unshown.extend(changes.entities)
         self._watch.see()
+        self._courses.all_are_due()
         unshown, self._unshown = self._unshown, []
         self._show(unshown)
         self._hands.pick_up(self.world.attempts.values(), self.clock.now())
@@ -186,20 +207,21 @@ class ControlPlane(Requests):
         self.board.seat(entity for entity in entities if isinstance(entity, Vm))
         self._shown = self.world.number
         self._due |= concerned(self.world, entities)
+        self._courses.note(entities)
         for entity in entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self.ended[entity.phase] += 1
-        changes = Changes(self.world.number, tuple(entities))
-        for observe in self.observers:
-            try:
-                observe(changes)
-            except Exception:  # what was committed stays committed, whatever an onlooker makes of it
-                log.exception("an observer failed")
+        tell_all(self.observers, Changes(self.world.number, tuple(entities)))
 
     # Time.
 
     def tick(self) -> None:
         """Do all that is due now."""
+        self._do_what_is_due()
+        tell_all(self.watchers, self._looked)
+        self._looked.clear()
+
+    def _do_what_is_due(self) -> None:
         if not self._is_sure:
             self._synchronise()
         self._allow_for_step()
@@ -209,6 +231,8 @@ class ControlPlane(Requests):
             reports = self._hands.reports(self.world, now)
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
+                if self._move_rollouts(now):
+                    continue
                 return
             self._due |= due  # until there is nothing more to say of it, whatever goes wrong
             intents = self._decide(due, now, reports)
@@ -217,6 +241,16 @@ class ControlPlane(Requests):
                 continue
             if not self._act(intents, now):
                 self._synchronise()
+
+    def look_at_rollouts(self) -> None:
+        """Let the next tick look at all of them: something may have changed that is in no commit."""
+        self._courses.all_are_due()
+
+    def _move_rollouts(self, now: datetime) -> bool:
+        """Let the rollouts that are due go on; whether something came of it."""
+        before = self.world.number
+        self.bugs += self._courses.move(now, lambda write: self._commit(PLANE, write))
+        return self.world.number != before
 
     def _decide(self, due: set[str], now: datetime, reports: Reports) -> list[Intent]:
         """What to do about them; a bug in one of them is not the others' trouble."""
@@ -239,7 +273,8 @@ class ControlPlane(Requests):
             attempts = [each for each in self.world.attempts.values() if each.operation == operation]
             self._hands.pick_up(attempts, later)
 
-    def _plan_looks(self, operations: Iterable[str], now: datetime) -> None:
+    def _plan_looks(self, operations: set[str], now: datetime) -> None:
+        self._looked |= operations
         for operation in operations:
             found = self.world.operations.get(operation)
             self._looks.set(operation, next_look(self.world, found, now) if found else None)
@@ -298,6 +333,7 @@ class ControlPlane(Requests):
             self._commit(PLANE, self._write_step)
             self._watch.see()
             self._due.update(self.world.operations)
+            self._courses.all_are_due()
             self._hands.pick_up(self.world.attempts.values(), self.clock.now())
 
     def _turn_off_the_silent(self) -> None:
@@ -358,7 +394,7 @@ class ControlPlane(Requests):
 
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""
-        if self._due or self.polls.missed or not self._is_sure:
+        if self._due or self._courses.are_due or self.polls.missed or not self._is_sure:
             return self.clock.now()
-        instants = (self._looks.next(), self._hands.next_look(), self.polls.next_deadline())
+        instants = (self._looks.next(), self._courses.next(), self._hands.next_look(), self.polls.next_deadline())
         return min((instant for instant in instants if instant is not None), default=None)

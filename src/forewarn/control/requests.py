@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from functools import partial
 
+from forewarn.clock import Clock
 from forewarn.control.polls import PollLedger
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
@@ -16,9 +17,13 @@ from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.requests import hosts, notices, vms
-from forewarn.core.terms import Cause
+from forewarn.core.requests import degraded, hosts, notices, postpone, reclaim, rollouts, vms
+from forewarn.core.terms import Cause, Kind
 from forewarn.core.world import World
+from forewarn.store import history
+from forewarn.store.sql import SqlStore
+
+_SEE_OPEN = "See what is open: forewarn event list"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +42,8 @@ class Requests(ABC):
 
     world: World
     rules: Rules
+    clock: Clock
+    store: SqlStore
     polls: PollLedger
     _new_id: Callable[[], str]
 
@@ -48,6 +55,9 @@ class Requests(ABC):
         refusal = self.change(actor, write)
         if refusal is not None:
             return refusal
+        return self._accepted(operation)
+
+    def _accepted(self, operation: str) -> Accepted:
         return Accepted(self.world.operations[operation], tuple(self.world.events_of(operation)))
 
     def ask_for_vm(self, cause: Cause, vm: str, actor: str) -> Accepted | Refusal:
@@ -65,19 +75,70 @@ class Requests(ABC):
         operation = self._new_id()
         return self._ask(operation, actor, lambda draft: hosts.maintain(draft, host, asked, operation, self.rules))
 
-    def degrade(self, host: str, notice: timedelta | None, actor: str) -> Accepted | Refusal:
-        """A host is expected to fail."""
+    def degrade(self, host: str, asked: degraded.Degradation, actor: str) -> Accepted | Refusal:
+        """A host is expected to fail; who says so again is answered with the operation that there is."""
         operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: hosts.degrade(draft, host, notice, operation, self.rules))
+        write = partial(degraded.degrade, name=host, asked=asked, operation=operation, rules=self.rules)
+        refusal = self.change(actor, write)
+        if refusal is not None:
+            return refusal
+        incident = degraded.incident_on(self.world, host)
+        return self._accepted(incident.id) if incident else self._past_incident(host, operation, actor)
 
-    def fail(self, host: str, actor: str) -> Accepted | Refusal:
+    def _past_incident(self, host: str, operation: str, actor: str) -> Accepted | Refusal:
+        """The move that has emptied a degraded host; where nobody remembers it, one that has nothing to do."""
+        with self.store.transaction() as transaction:
+            past = history.last_on_host(transaction.connection, host, Cause.DEGRADE)
+            events = history.events_of(transaction.connection, past.id) if past else []
+        if past is not None:
+            return Accepted(past, tuple(events))
+        return self._ask(operation, actor, lambda draft: degraded.announce_again(draft, host, operation))
+
+    def fail(self, host: str, actor: str, kind: Kind | None = None) -> Accepted | Refusal:
         """A host has failed."""
         operation = self._new_id()
-        return self._ask(operation, actor, lambda draft: hosts.fail(draft, host, operation, self.rules))
+        return self._ask(operation, actor, lambda draft: hosts.fail(draft, host, operation, self.rules, kind))
+
+    def reclaim(self, host: str, count: int, actor: str) -> list[Accepted] | Refusal:
+        """Take so many Spot VMs' capacity back from a host: all of them, or none."""
+        batch, made = self._new_id(), list[str]()
+
+        def new_id() -> str:
+            made.append(self._new_id())
+            return made[-1]
+
+        def write(draft: Draft) -> Refusal | None:
+            made.clear()
+            return reclaim.reclaim(draft, host, count, new_id, self.rules, batch)
+
+        refusal = self.change(actor, write)
+        return refusal if refusal is not None else [self._accepted(operation) for operation in made]
 
     def recover(self, host: str, actor: str) -> Refusal | None:
         """A host is well again."""
         return self.change(actor, lambda draft: hosts.recover(draft, host))
+
+    def preview_rollout(self, wish: rollouts.RolloutWish) -> Callable[[], rollouts.Plan | Refusal]:
+        """What tells, on any thread, what a rollout would do and when: it may take seconds. Nothing is changed."""
+        return partial(rollouts.plan_rollout, self.world.fleet(), wish, self.clock.now(), self.rules)
+
+    def start_rollout(self, wish: rollouts.RolloutWish, actor: str) -> str | Refusal:
+        """Begin a rollout: its id, or why it cannot be."""
+        rollout = self._new_id()
+        write = partial(rollouts.start_rollout, wish=wish, rollout=rollout, rules=self.rules)
+        return self.change(actor, write) or rollout
+
+    def pause_rollout(self, rollout: str, reason: str, actor: str) -> Refusal | None:
+        """Begin nothing more for now, and take back what is only announced."""
+        return self.change(actor, lambda draft: rollouts.pause(draft, rollout, reason))
+
+    def resume_rollout(self, rollout: str, actor: str, *, anyway: bool = False) -> Refusal | None:
+        """Go on where it was paused."""
+        return self.change(actor, lambda draft: rollouts.resume(draft, rollout, anyway=anyway))
+
+    def abort_rollout(self, rollout: str, reason: str, actor: str) -> Refusal | None:
+        """End it for good."""
+        return self.change(actor, lambda draft: rollouts.abort(draft, rollout, reason))
 
     def cancel(self, operation: str, actor: str) -> Refusal | None:
         """Call off an operation that has not started."""
@@ -85,7 +146,8 @@ class Requests(ABC):
         def write(draft: Draft) -> Refusal | None:
             found = self.world.operations.get(operation)
             if found is None:
-                return Refusal(Code.ILLEGAL_STEP, f"Operation {operation} is not open; it cannot be cancelled.")
+                what = f"Operation {operation} is not open; it cannot be cancelled."
+                return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
             return notices.call_off(draft, found, self.rules)
 
         return self.change(actor, write)
@@ -96,9 +158,22 @@ class Requests(ABC):
         def write(draft: Draft) -> Refusal | None:
             found = self.world.events.get(event)
             if found is None or not found.phase.is_open:
-                return Refusal(Code.ILLEGAL_STEP, f"Event {event} is not open; it cannot be approved.")
+                what = f"Event {event} is not open; it cannot be approved."
+                return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
             notices.approve_events(draft, [found], actor)
             return None
+
+        return self.change(actor, write)
+
+    def postpone(self, event: str, asked: postpone.Postponement, actor: str) -> Refusal | None:
+        """Put an event's whole operation off."""
+
+        def write(draft: Draft) -> Refusal | None:
+            found = self.world.events.get(event)
+            if found is None:
+                what = f"Event {event} is not open; it cannot be postponed."
+                return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
+            return postpone.postpone(draft, found, asked, self.rules)
 
         return self.change(actor, write)
 

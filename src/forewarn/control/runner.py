@@ -31,6 +31,7 @@ _RETRY_SECONDS = 1.0
 _FLUSH_SECONDS = 60.0
 _SOON_SECONDS = 1.0  # after something new was shown
 _MOST_JOBS = 256  # before the next tick
+_PRUNE_SECONDS = 0.25  # between two batches of what is let go
 
 
 class _Job(NamedTuple):
@@ -50,6 +51,7 @@ class Runner:
         self._is_stopping = False
         self._flushed_at = time.monotonic()
         self._is_flush_overdue = False
+        self._pruned_at = time.monotonic()
         self.problem: str | None = None  # why the last tick failed; None: it did not
 
     def start(self) -> None:
@@ -93,6 +95,7 @@ class Runner:
                 else:
                     future.set_result(result)
             self._flush_now_and_then()
+            self._prune_while_idle()
         self._do_last()
 
     def _wait_for_jobs(self) -> list[_Job]:
@@ -122,6 +125,8 @@ class Runner:
         if self.problem is not None:
             return _RETRY_SECONDS
         longest = _SOON_SECONDS if self._plane.wants_flush else _LONGEST_SLEEP_SECONDS
+        if self._plane.retention.is_due:
+            longest = _PRUNE_SECONDS
         if self._timekeeper is not None:
             return _PLAY_STEP_SECONDS if self._timekeeper.rate else longest
         wake = self._plane.next_wake()
@@ -159,6 +164,20 @@ class Runner:
             self._is_flush_overdue = True
         else:
             self._is_flush_overdue = False
+
+    def _prune_while_idle(self) -> None:
+        """Let go of a little of what is too old; not while somebody waits, and not one batch upon the other."""
+        retention = self._plane.retention
+        if not retention.is_due or not self._jobs.empty():
+            return
+        if time.monotonic() - self._pruned_at < _PRUNE_SECONDS:
+            return
+        try:
+            retention.prune()
+        except Exception as problem:  # noqa: BLE001 - the store may be away; what is old stays a little longer
+            log.warning("history not pruned", problem=str(problem), hint="it is tried again")
+            retention.put_off()
+        self._pruned_at = time.monotonic()
 
     def _do_last(self) -> None:
         while True:

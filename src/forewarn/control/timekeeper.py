@@ -45,6 +45,7 @@ class Timekeeper:
         plane.tick()
         self._tick_until(target)
         plane.flush()
+        plane.retention.catch_up()
         self._drop_anchor()
 
     def _tick_until(self, target: datetime) -> None:

@@ -8,20 +8,46 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forewarn.core import steps
-from forewarn.core.decide import Begin, Conclude, Finish, Intent, Report, Start
+from forewarn.core.decide import Begin, Conclude, Finish, Intent, LetGo, Report, Start
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt, Operation, Outcome
-from forewarn.core.placement import choose_host, takes_vms
+from forewarn.core.placement import Vacancies, may_stay, takes_vms
 from forewarn.core.settle import join
 from forewarn.core.terms import Action, Cause
+
+
+class Places:
+    """Where machines are to come up; the hosts are looked at once for all of a commit."""
+
+    def __init__(self, draft: Draft) -> None:
+        self._draft = draft
+        self._vacancies: Vacancies | None = None
+
+    def destination(self, operation: Operation, vm: Vm) -> str | None:
+        """Elsewhere, or where the machine is when there is no elsewhere; None: nowhere."""
+        if self._vacancies is None:
+            self._vacancies = Vacancies(self._draft.world)
+        host = self._choose(self._vacancies, operation, vm)
+        if host is not None:
+            self._vacancies.send(vm, host)
+        return host
+
+    def _choose(self, vacancies: Vacancies, operation: Operation, vm: Vm) -> str | None:
+        world, action = self._draft.world, operation.action
+        if action is Action.START and (home := world.hosts.get(vm.host)) and takes_vms(world, home):
+            return vm.host
+        elsewhere = vacancies.choose(vm, elsewhere=True)
+        if elsewhere is not None or action is Action.MIGRATE:
+            return elsewhere
+        return vm.host if may_stay(world, operation, vm) else None
 
 
 def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
     """Write the intents into the draft; the attempts to begin once it is committed."""
     to_begin: list[Attempt] = []
-    coming: dict[str, list[Vm]] = {}
+    places = Places(draft)
     for intent in intents:
         match intent:
             case Start(operation):
@@ -31,10 +57,12 @@ def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Att
                 to_begin += [
                     attempt
                     for vm in vms
-                    if (attempt := _record(draft, found, draft.vm(vm), coming, rules)) is not None
+                    if (attempt := _record(draft, found, draft.vm(vm), places, rules)) is not None
                 ]
             case Conclude(report):
                 steps.conclude(draft, draft.attempt(report.operation, report.vm), report)
+            case LetGo(operation, vms):
+                steps.let_go(draft, draft.operation(operation), vms)
             case Finish(operation):
                 _finish(draft, draft.operation(operation), rules)
     return to_begin
@@ -48,29 +76,12 @@ def _finish(draft: Draft, operation: Operation, rules: Rules) -> None:
                 join(draft, vm, rules)
 
 
-def _record(
-    draft: Draft, operation: Operation, vm: Vm, coming: dict[str, list[Vm]], rules: Rules
-) -> Attempt | None:
+def _record(draft: Draft, operation: Operation, vm: Vm, places: Places, rules: Rules) -> Attempt | None:
     """An attempt on one machine; None where it has failed before anything was touched."""
-    destination = _destination(draft, operation.action, vm, coming) if operation.action.needs_host else None
+    destination = places.destination(operation, vm) if operation.action.needs_host else None
     attempt = steps.record(draft, operation, vm, destination, rules)
     if operation.action.needs_host and destination is None:
         why = f"no host but {vm.host} may take {vm.name}"
         steps.conclude(draft, attempt, Report(*attempt.key, Outcome.FAILED, why))
         return None
-    if destination is not None:
-        coming.setdefault(destination, []).append(vm)
     return attempt
-
-
-def _destination(draft: Draft, action: Action, vm: Vm, coming: dict[str, list[Vm]]) -> str | None:
-    """Where the machine is to come up: elsewhere, or where it is when there is no elsewhere."""
-    world = draft.world
-    if action is Action.START and (home := world.hosts.get(vm.host)) and takes_vms(world, home):
-        return vm.host
-    elsewhere = choose_host(world, vm, elsewhere=True, coming=coming)
-    if elsewhere is not None or action is Action.MIGRATE:
-        return elsewhere
-    here = draft.host(vm.host)
-    is_lost = here is not None and here.is_declared and draft.has_failed(here.name)
-    return None if is_lost and action is Action.RESTORE else vm.host

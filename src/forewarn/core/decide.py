@@ -10,10 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from forewarn.core.holds import Underway, holds
+from forewarn.core.holds import holds, rollout_holds
 from forewarn.core.operation import Operation, Outcome
 from forewarn.core.phase import Phase
+from forewarn.core.placement import waits_for_host
 from forewarn.core.terms import Kind, VmState
+from forewarn.core.underway import Underway
 from forewarn.core.world import World
 
 
@@ -55,13 +57,21 @@ class Conclude:
 
 
 @dataclass(frozen=True, slots=True)
+class LetGo:
+    """These machines and their events are done with; they are not to wait for others, which may wait long."""
+
+    operation: str
+    vms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """All machines are done with: the events leave the documents."""
 
     operation: str
 
 
-Intent = Start | Begin | Conclude | Finish
+Intent = Start | Begin | Conclude | LetGo | Finish
 
 
 def operation_of(intent: Intent) -> str:
@@ -108,13 +118,23 @@ def _go_on(
         for attempt in attempts.values()
         if attempt.outcome is None and attempt.key in reports
     )
-    ready = tuple(
-        vm for vm in operation.targets if vm not in attempts and vm not in in_hand and not _is_in_hand(world, vm)
-    )
+    left = [vm for vm in operation.targets if vm not in attempts]
+    free = [vm for vm in left if vm not in in_hand and not _is_in_hand(world, vm)]
+    ready = tuple(vm for vm in free if not waits_for_host(world, operation, vm))
     if ready:
         yield Begin(operation.id, ready)
     elif all(vm in attempts and (attempts[vm].outcome or attempts[vm].key in reports) for vm in operation.targets):
         yield Finish(operation.id)
+    elif free and (done := tuple(_done_with(world, operation))):
+        yield LetGo(operation.id, done)
+
+
+def _done_with(world: World, operation: Operation) -> Iterator[str]:
+    """The machines of those events that name no other than such as the operation is done with."""
+    ended = {attempt.vm for attempt in world.attempts_of(operation.id) if attempt.outcome is not None}
+    for event in world.events_of(operation.id):
+        if event.phase.is_open and ended.issuperset(event.resources):
+            yield from event.resources
 
 
 def _is_in_hand(world: World, vm: str) -> bool:
@@ -134,4 +154,8 @@ def next_look(world: World, operation: Operation, now: datetime) -> datetime | N
     if operation.kind is Kind.TERMINATE:
         for event in list(world.events_of(operation.id)):
             instants += [other.lapses_at for other in world.events_in(event.scope)]
+    rollout = world.rollouts.get(operation.rollout or "")
+    if rollout is not None and rollout.work.force_by is not None:
+        instants.append(rollout.work.force_by)
+    instants += [hold.until for hold in rollout_holds(world, operation, now) if hold.until is not None]
     return min((instant for instant in instants if instant > now), default=None)

@@ -13,6 +13,7 @@ from typing import cast
 from forewarn.core.event import EVENTS_PER_COMMIT, Event, visible
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Condition
 from forewarn.core.world import Changes, Deed, Entity, Names, World
@@ -20,7 +21,20 @@ from forewarn.core.world import Changes, Deed, Entity, Names, World
 Key = tuple[type, str | tuple[str, str]]
 
 # Applied and written in this order: an event finds its operation, an operation its machines.
-_ORDER = (ResourceGroup, Host, AvailabilitySet, ScaleSet, CloudService, Scope, Vm, Operation, Event, Attempt)
+_ORDER = (
+    ResourceGroup,
+    Host,
+    AvailabilitySet,
+    ScaleSet,
+    CloudService,
+    Scope,
+    Vm,
+    Rollout,
+    Turn,
+    Operation,
+    Event,
+    Attempt,
+)
 
 
 class Draft:
@@ -94,6 +108,12 @@ class Draft:
         known = dict.fromkeys(attempt.vm for attempt in self.world.attempts_of(operation))
         return [self.attempt(operation, vm) for vm in known | self._attempts_put.get(operation, {})]
 
+    def turn(self, rollout: str, host: str) -> Turn | None:
+        """The turn of a host in a rollout that is open or has work under way."""
+        if found := self._put.get((Turn, (rollout, host))):
+            return cast("Turn", found)
+        return self.world.turn(rollout, host)
+
     def new_user_operations(self, scope: str) -> int:
         """How many operations users ask for in this draft, on VMs of the scope."""
         return sum(
@@ -112,6 +132,10 @@ class Draft:
         """The operations that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Operation)]
 
+    def shown_events(self) -> list[Event]:
+        """The events that this draft makes, ends, or lets look different."""
+        return [entity for entity in self._put.values() if isinstance(entity, Event) and self._shows(entity)]
+
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to commit."""
@@ -121,11 +145,23 @@ class Draft:
 
     def put(self, entity: Entity) -> None:
         """Keep a new version of an entity."""
-        self._put[key_of(entity)] = replace(entity, version=self.number)
+        if isinstance(entity, Vm):
+            entity = self._with_arrival(entity)
+        if find(self.world, entity) is entity:
+            entity = replace(entity, version=self.number)
+        else:  # it was made for this draft and nobody else has it: stamped, not copied
+            object.__setattr__(entity, "version", self.number)
+        self._put[key_of(entity)] = entity
         if isinstance(entity, Event):
             self._events_put.setdefault(entity.operation, {})[entity.id] = None
         elif isinstance(entity, Attempt):
             self._attempts_put.setdefault(entity.operation, {})[entity.vm] = None
+
+    def _with_arrival(self, vm: Vm) -> Vm:
+        """The VM, with the commit that brought it to where it is."""
+        before = self.world.vms.get(vm.name)
+        has_come = before is None or before.host != vm.host
+        return replace(vm, came_in=self.number) if has_come else vm
 
     def next_event_number(self) -> int:
         """A number for a new event, larger than that of every event before it."""
@@ -153,8 +189,7 @@ class Draft:
         )
 
     def _count_incarnations(self) -> None:
-        events = [entity for entity in self._put.values() if isinstance(entity, Event)]
-        for scope in dict.fromkeys(event.scope for event in events if self._shows(event)):
+        for scope in dict.fromkeys(event.scope for event in self.shown_events()):
             found = cast("Scope | None", self._put.get((Scope, scope)) or self.world.scopes.get(scope))
             if found is not None and not found.is_gone:  # a VM's own scope goes with it
                 self.put(replace(found, incarnation=found.incarnation + 1))
@@ -173,9 +208,9 @@ class Draft:
 def key_of(entity: Entity) -> Key:
     """What makes an entity the same one in its next version."""
     match entity:
-        case Attempt():
-            return Attempt, entity.key
-        case Operation() | Event() | Scope():
+        case Attempt() | Turn():
+            return type(entity), entity.key
+        case Operation() | Event() | Scope() | Rollout():
             return type(entity), entity.id
         case _:
             return type(entity), entity.name
@@ -186,17 +221,7 @@ def find(world: World, entity: Entity) -> Entity | None:
     match entity:
         case Attempt():
             return world.attempts.get(entity.key)
-        case Operation():
-            return world.operations.get(entity.id)
-        case Event():
-            return world.events.get(entity.id)
-        case Scope():
-            return world.scopes.get(entity.id)
-        case Vm():
-            return world.vms.get(entity.name)
-        case Host():
-            return world.hosts.get(entity.name)
-        case ResourceGroup():
-            return world.groups.get(entity.name)
-        case AvailabilitySet() | ScaleSet() | CloudService():
-            return world.sets.get(entity.name)
+        case Turn():
+            return world.turn(*entity.key)
+        case _:
+            return cast("Entity | None", world.table_of(type(entity)).get(cast("str", key_of(entity)[1])))

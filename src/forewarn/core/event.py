@@ -45,6 +45,10 @@ class Event:
     started_at: datetime | None = None
     ended_at: datetime | None = None
     reason: str = ""
+    moved_in: int = 0  # the commit that last moved its NotBefore; 0: none has
+    postponed_by: str | None = None
+    postponed_at: datetime | None = None
+    postponed_from: datetime | None = None  # NotBefore as the platform set it, where somebody has put it off since
     version: int = 0
 
     @property
@@ -63,9 +67,19 @@ class Event:
         return self.number // EVENTS_PER_COMMIT
 
     @property
+    def due_at(self) -> datetime:
+        """NotBefore as the platform set it, before anybody put it off."""
+        return self.postponed_from or self.not_before
+
+    @property
     def short_id(self) -> str:
         """The beginning of the id, for people."""
         return self.id[:8].lower()
+
+    @property
+    def title(self) -> str:
+        """The event for a reader: `Reboot of web-3 (4f1c9a02)`."""
+        return f"{self.kind} of {', '.join(self.resources) or 'nothing'} ({self.short_id})"
 
     def is_cleared(self, now: datetime) -> bool:
         """Whether it may start: it is approved, or its notice has run out."""

@@ -5,7 +5,7 @@ Values only: each change makes a new version of a value, and `version` is the nu
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -53,6 +53,8 @@ class AvailabilitySet:
     spread: bool = True
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     tags: Mapping[str, str] = field(default_factory=dict)
+    health_check: str | None = None  # an address, or the name of a command that the service knows
+    min_available: int = 0  # planned platform work leaves as many of them running
     kept: str = ""
     is_gone: bool = False
     version: int = 0
@@ -75,6 +77,8 @@ class ScaleSet:
     tags: Mapping[str, str] = field(default_factory=dict)
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE
     announces_reimage: bool = False
+    health_check: str | None = None  # an address, or the name of a command that the service knows
+    min_available: int = 0
     is_leaving: bool = False  # it goes with the last of its instances
     kept: str = ""
     is_gone: bool = False
@@ -92,6 +96,8 @@ class CloudService:
 
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
+    health_check: str | None = None  # an address, or the name of a command that the service knows
+    min_available: int = 0
     is_gone: bool = False
     version: int = 0
 
@@ -132,6 +138,7 @@ class Vm:
     announces_reimage: bool = False
     kept: str = ""
     state: VmState = VmState.RUNNING
+    came_in: int = 0  # the commit that brought it to its host
     version: int = 0
 
     @property
@@ -143,3 +150,12 @@ class Vm:
     def is_on_host(self) -> bool:
         """Whether work on its host interrupts it."""
         return self.state is VmState.RUNNING or self.state is VmState.DOWN
+
+
+def domains_of(vms: Iterable[Vm]) -> dict[str, set[int]]:
+    """By set, the update domains that the VMs are in."""
+    domains: dict[str, set[int]] = {}
+    for vm in vms:
+        if vm.set_name is not None:
+            domains.setdefault(vm.set_name, set()).add(vm.update_domain)
+    return domains

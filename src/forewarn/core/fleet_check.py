@@ -16,6 +16,7 @@ from forewarn.core.notice import TERMINATE_NOTICE_RANGE
 LONGEST_NAME = 80
 NAME_IN_WORDS = f"letters, digits, '_', '-' and '.', at most {LONGEST_NAME} of them, not beginning with '-' or '.'"
 _INTERFACE = re.compile(r"[^\s/\0]{1,15}")
+_HEALTH_CHECK = re.compile(r"https?://[^\s@/]+(/\S*)?|[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
 MOST_UPDATE_DOMAINS = 20
 MOST_FAULT_DOMAINS = 3
@@ -55,6 +56,7 @@ def check(spec: FleetSpec) -> list[Problem]:
         *_check_texts(spec),
         *_check_names(spec),
         *_check_numbers(spec),
+        *_check_health(spec),
         *_check_references(spec),
         *_check_policies(spec),
         *_check_ways_in(spec),
@@ -123,12 +125,26 @@ def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
         where = Place("scale_sets", index, "placement_group_size")
         yield from _range(where, scale_set.placement_group_size, 1, MOST_INSTANCES)
         yield from _check_terminate(Place("scale_sets", index, "terminate_notification"), scale_set)
+    for section in ("availability_sets", "scale_sets", "cloud_services"):
+        for index, entry in enumerate(getattr(spec, section)):
+            yield from _range(Place(section, index, "min_available"), entry.min_available, 0, MOST_INSTANCES)
     domains = {each.name: each.update_domains for each in spec.availability_sets}
     for index, vm in enumerate(spec.vms):
         if vm.update_domain is not None:
             most = domains.get(vm.availability_set or "", MOST_UPDATE_DOMAINS) - 1
             yield from _range(Place("vms", index, "update_domain"), vm.update_domain, 0, most)
         yield from _check_terminate(Place("vms", index, "terminate_notification"), vm)
+
+
+def _check_health(spec: FleetSpec) -> Iterator[Problem]:
+    for section in ("availability_sets", "scale_sets", "cloud_services"):
+        for index, each in enumerate(getattr(spec, section)):
+            if each.health_check is not None and not _HEALTH_CHECK.fullmatch(each.health_check):
+                yield Problem(
+                    Place(section, index, "health_check"),
+                    "health_check is neither an address nor the name of a command.",
+                    "Write http://... or https://... without a user, or a name of letters, digits, _ and -.",
+                )
 
 
 def _range(where: Place, value: int, least: int, most: int) -> Iterator[Problem]:

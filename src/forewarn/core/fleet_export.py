@@ -31,7 +31,9 @@ def describe(world: World) -> FleetSpec:
         availability_sets=[_availability_set(each) for each in sets if isinstance(each, AvailabilitySet)],
         scale_sets=[_scale_set(each) for each in sets if isinstance(each, ScaleSet)],
         cloud_services=[
-            CloudServiceSpec(each.name, each.resource_group) for each in sets if isinstance(each, CloudService)
+            CloudServiceSpec(each.name, each.resource_group, each.health_check, each.min_available)
+            for each in sets
+            if isinstance(each, CloudService)
         ],
         vms=[_vm(world, each) for each in _in_order(world.vms.values()) if each.instance is None],
     )
@@ -59,6 +61,8 @@ def _availability_set(each: AvailabilitySet) -> AvailabilitySetSpec:
         each.resource_group,
         [AutoApproval(name) for name in each.auto_approve],
         dict(each.tags),
+        each.health_check,
+        each.min_available,
     )
 
 

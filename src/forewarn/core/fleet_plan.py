@@ -258,7 +258,7 @@ class _Planner:
         moves = vm.home != before.home and vm.home is not None and vm.host != before.host
         if not moves:
             vm = replace(vm, host=before.host, fault_domain=before.fault_domain)
-        vm = replace(vm, state=before.state, version=before.version)
+        vm = replace(vm, state=before.state, came_in=before.came_in, version=before.version)
         if self._is_busy(vm.name):
             self._refuse_to_disturb(before, vm)
         if vm != before:

@@ -50,6 +50,8 @@ class AvailabilitySetSpec:
     resource_group: str = DEFAULT_RESOURCE_GROUP
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     tags: dict[str, str] = field(default_factory=dict)
+    health_check: str | None = None
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,8 @@ class ScaleSetSpec:
     tags: dict[str, str] = field(default_factory=dict)
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     announces_reimage: bool = False
+    health_check: str | None = None
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +81,8 @@ class CloudServiceSpec:
 
     name: str
     resource_group: str = DEFAULT_RESOURCE_GROUP
+    health_check: str | None = None
+    min_available: int = 0
 
 
 @dataclass(frozen=True, slots=True)

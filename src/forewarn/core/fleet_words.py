@@ -23,6 +23,14 @@ _AUTO_APPROVE = (
     "What is approved without asking the guests: `Reboot` and `Redeploy` for what the owner asks for, "
     "`AllInstancesDown` for anything while no VM of the document runs."
 )
+_HEALTH = (
+    "What a rollout asks before it goes on from one wave to the next: an address that has to answer 2xx, "
+    "or the name of a command that the service knows (`--health-command`)."
+)
+_MINIMUM = (
+    f"How many of its VMs planned platform work leaves running, 0 to {MOST_INSTANCES}: it waits while there would "
+    "be fewer, and is refused where it would wait for ever."
+)
 _REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
 
 TABLES: Mapping[type, str] = {
@@ -48,6 +56,8 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "resource_group": _RESOURCE_GROUP,
         "auto_approve": _AUTO_APPROVE,
         "tags": "Names and values that clients are told.",
+        "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     ScaleSetSpec: {
         "name": "As of an availability set.",
@@ -67,10 +77,14 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "tags": _TAGS,
         "auto_approve": _AUTO_APPROVE,
         "announces_reimage": _REIMAGE,
+        "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     CloudServiceSpec: {
         "name": "As of an availability set.",
         "resource_group": _RESOURCE_GROUP,
+        "health_check": _HEALTH,
+        "min_available": _MINIMUM,
     },
     VmSpec: {
         "name": "As of a host.",

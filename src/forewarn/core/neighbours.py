@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from forewarn.core.event import Event
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Kind
@@ -25,6 +25,8 @@ def concerned(world: World, entities: Iterable[Entity]) -> set[str]:
             hosts.add(entity.host)
             if entity.set_name:
                 sets.add(entity.set_name)
+        elif isinstance(entity, (AvailabilitySet, ScaleSet, CloudService)):  # its minimum may be another
+            sets.add(entity.name)
         elif isinstance(entity, Attempt) and entity.destination is not None:
             hosts.add(entity.destination)
     for vm in vms:
@@ -42,12 +44,18 @@ def _directly(world: World, entity: Entity) -> Iterator[str]:
     match entity:
         case Operation():
             yield entity.id
+            if entity.host is not None and not entity.phase.is_open:
+                yield from world.restores()  # the host may take VMs again
+            if entity.rollout in world.rollouts and (book := world.book_of(entity.rollout)).had_postponed:
+                yield from book.operations()  # they may wait for a place
         case Event():
             yield entity.operation
             if entity.kind is Kind.TERMINATE:
                 yield from (other.operation for other in world.events_in(entity.scope))
         case Scope():
             yield from (event.operation for event in world.events_in(entity.id))
+        case Host():
+            yield from world.restores()
         case _:
             pass
 

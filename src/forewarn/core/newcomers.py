@@ -24,14 +24,16 @@ class Newcomers:
         }
         coming = {name: sum(1 for _ in world.heading_to(name)) for name in self._hosts}
         self._load = Counter({name: world.load_of(name) + coming[name] for name in self._hosts})
+        self._awaits = {name for name in self._hosts if world.awaits_turn(name)}
         self._domains: dict[str, dict[str, set[int]]] = {}  # by set and host
 
     def host_for(self, vm: Vm, home: str | None = None) -> Host:
-        """A host for the VM: the one it is meant for, if that takes VMs; the emptiest; or one of its own."""
+        """A host for the VM: the one it is meant for, if that takes VMs; the best that fits; or one of its own.
+
+        A host that a rollout is still to come to is worse than any other; then the emptiest is best.
+        """
         fitting = [name for name in self._hosts if self._fits(vm, name)]
-        chosen = (
-            home if home in self._hosts else min(fitting, key=lambda name: (self._load[name], name), default=None)
-        )
+        chosen = home if home in self._hosts else min(fitting, key=self._rank, default=None)
         if chosen is None:
             host = own_host(vm.name, vm.zone, self._draft.world.hosts)
             self._draft.put(host)
@@ -40,6 +42,9 @@ class Newcomers:
         if vm.set_name is not None:
             self._in_set(vm.set_name).setdefault(chosen, set()).add(vm.update_domain)
         return self._hosts[chosen]
+
+    def _rank(self, name: str) -> tuple[bool, int, str]:
+        return name in self._awaits, self._load[name], name
 
     def _fits(self, vm: Vm, host: str) -> bool:
         zone = self._hosts[host].zone

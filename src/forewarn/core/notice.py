@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from forewarn.core.terms import Cause, Kind
+from forewarn.core.terms import Cause, Kind, Risk
 
 LEAST_NOTICE: Mapping[Kind, timedelta] = MappingProxyType(
     {
@@ -23,6 +23,14 @@ LEAST_NOTICE: Mapping[Kind, timedelta] = MappingProxyType(
 )
 TERMINATE_NOTICE_RANGE = (timedelta(minutes=5), timedelta(minutes=15))
 DEGRADED_NOTICE = timedelta(days=7)
+RISK_NOTICE: Mapping[Risk, timedelta] = MappingProxyType(
+    {
+        Risk.LOW: DEGRADED_NOTICE,
+        Risk.HIGH: timedelta(days=1),
+        Risk.IMMINENT: timedelta(0),  # that is, the least of a Redeploy
+    }
+)
+LAST_CALL = timedelta(minutes=5)  # before NotBefore; from then on nothing is postponed any more
 
 HOST_MAINTENANCE = "Host server is undergoing maintenance."
 LIVE_MIGRATION = "Virtual machine is being paused because of a memory-preserving Live Migration operation."
@@ -44,6 +52,9 @@ FREEZE_SECONDS = 9
 UNKNOWN_SECONDS = -1
 
 
+USUAL_SECONDS: Mapping[Kind, int] = MappingProxyType({Kind.FREEZE: 9, Kind.REBOOT: 60, Kind.REDEPLOY: 120})
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """The numbers that the rules go by; operators may set them."""
@@ -54,7 +65,10 @@ class Rules:
     resets_incarnation: bool = False  # True: a scope that comes on again starts counting at 1, as on Azure
     failed_host_kind: Kind = Kind.REDEPLOY
     action_limit: timedelta = timedelta(minutes=30)  # an action with no outcome after this has failed
+    sick_host_percent: float = 10.0  # of declared hosts may be called sick at once; 0: any number
+    postpone_limit: timedelta = timedelta(days=7)  # after the NotBefore that the platform gave
     least_notice: Mapping[Kind, timedelta] = field(default_factory=lambda: LEAST_NOTICE)
+    usual_seconds: Mapping[Kind, int] = field(default_factory=lambda: USUAL_SECONDS)  # where nobody says
 
 
 def notice_ends(now: datetime, notice: timedelta) -> datetime:

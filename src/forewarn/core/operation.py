@@ -34,6 +34,7 @@ class Operation:
     ended_at: datetime | None = None
     reason: str = ""
     batch: str | None = None  # the request that asked for this and others at once
+    rollout: str | None = None  # the rollout that it is a host's turn in
     version: int = 0
 
     @property

@@ -13,6 +13,7 @@ from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.rollout_turns import keep_turns
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.steps import add_event, withdraw
 from forewarn.core.terms import Action, Cause, VmState
@@ -33,6 +34,7 @@ def settle(draft: Draft, rules: Rules) -> None:
                 _clear_away(draft, vm)
             else:
                 join(draft, vm, rules)
+    keep_turns(draft)
 
 
 def _stay(draft: Draft, operation: Operation) -> None:

@@ -5,9 +5,9 @@ Every step checks the table of transitions first; an illegal one raises and leav
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
 from forewarn.core.decide import Report
@@ -93,6 +93,17 @@ def add_event(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: tim
         started_at=operation.started_at,
     )
     draft.put(event)
+
+
+def move(draft: Draft, event: Event, not_before: datetime) -> Event:
+    """The event with another NotBefore, promised from now on."""
+    return replace(
+        event,
+        not_before=not_before,
+        promised_at=not_before,
+        notice=not_before - event.created_at,
+        moved_in=draft.number,
+    )
 
 
 def event_id(operation: str, scope: str, ordinal: int) -> str:
@@ -187,10 +198,10 @@ def _renew_own_host(draft: Draft, host: str) -> None:
 
 def _is_to_be_restored(draft: Draft, attempt: Attempt) -> bool:
     """Whether a host failed under the VM and nobody has brought it back yet, whatever has become of the host."""
-    return any(operation.id != attempt.operation for operation in _restores(draft, attempt.vm))
+    return any(operation.id != attempt.operation for operation in restores(draft, attempt.vm))
 
 
-def _restores(draft: Draft, vm: str) -> Iterator[Operation]:
+def restores(draft: Draft, vm: str) -> Iterator[Operation]:
     """The open operations that are to bring the VM back from a failed host."""
     for known in list(draft.world.operations_on_vm(vm)):
         operation = draft.operation(known.id)
@@ -201,31 +212,50 @@ def _restores(draft: Draft, vm: str) -> Iterator[Operation]:
 
 def _forget_failed_destination(draft: Draft, attempt: Attempt) -> None:
     """The VM did not get to where it was sent: that the host there has failed is no matter to it."""
-    for operation in _restores(draft, attempt.vm):
+    for operation in restores(draft, attempt.vm):
         if operation.host == attempt.destination and operation.id != attempt.operation:
             withdraw(draft, operation, attempt.vm, f"{attempt.vm} did not get to {attempt.destination}")
 
 
 def finish(draft: Draft, operation: Operation, attempts: Iterable[Attempt]) -> None:
     """End an operation whose machines are all done with; its events leave the documents."""
-    failed = {attempt.vm: attempt.reason for attempt in attempts if attempt.outcome is Outcome.FAILED}
+    failed = _failed(attempts)
     reason = "; ".join(f"{vm}: {why}" for vm, why in failed.items())
     step = Step.FAIL if failed else Step.COMPLETE
     phase = after(operation.phase, step, of=f"operation {operation.id}")
     draft.put(replace(operation, phase=phase, ended_at=draft.now, reason=reason))
     draft.note(step, operation=operation.id, subject=operation.title, detail=reason)
     for event in draft.events_of(operation.id):
-        if not event.phase.is_open:
-            continue
-        step = Step.FAIL if failed.keys() & set(event.resources) else Step.COMPLETE
-        phase = after(event.phase, step, of=f"event {event.short_id}")
-        why = "; ".join(failed[vm] for vm in event.resources if vm in failed)
-        draft.put(replace(event, phase=phase, ended_at=draft.now, reason=why))
+        if event.phase.is_open:
+            _end_event(draft, event, failed)
     if operation.cause.does_planned_work:
         for name in operation.targets:
             vm = draft.find_vm(name)  # one that is deleted has left all work behind
             if vm is not None and name not in failed:
                 _withdraw_from_planned_work(draft, vm, f"the {operation.cause} of {name} did the work")
+
+
+def _failed(attempts: Iterable[Attempt]) -> dict[str, str]:
+    """The machines whose attempts have failed, and why."""
+    return {attempt.vm: attempt.reason for attempt in attempts if attempt.outcome is Outcome.FAILED}
+
+
+def _end_event(draft: Draft, event: Event, failed: Mapping[str, str]) -> None:
+    step = Step.FAIL if failed.keys() & set(event.resources) else Step.COMPLETE
+    phase = after(event.phase, step, of=f"event {event.short_id}")
+    why = "; ".join(failed[vm] for vm in event.resources if vm in failed)
+    draft.put(replace(event, phase=phase, ended_at=draft.now, reason=why))
+
+
+def let_go(draft: Draft, operation: Operation, vms: Collection[str]) -> None:
+    """Be done with some machines of an operation, and with their events, while others are waited for."""
+    targets = tuple(name for name in operation.targets if name not in vms)
+    draft.put(replace(operation, targets=targets))
+    draft.note("let go", operation=operation.id, subject=", ".join(vms))
+    failed = _failed(draft.attempts_of(operation.id))
+    for event in draft.events_of(operation.id):
+        if event.phase.is_open and not set(targets) & set(event.resources):
+            _end_event(draft, event, failed)
 
 
 def cancel(draft: Draft, operation: Operation, reason: str) -> None:

@@ -108,6 +108,14 @@ class Condition(StrEnum):
     FAILED = "failed"
 
 
+class Risk(StrEnum):
+    """How likely a degraded host is to fail soon."""
+
+    LOW = "low"
+    HIGH = "high"
+    IMMINENT = "imminent"
+
+
 class Priority(StrEnum):
     """Whether capacity may be taken back from the VM."""
 

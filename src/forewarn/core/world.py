@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any
 
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm, VmSet
 from forewarn.core.operation import Attempt, Operation
+from forewarn.core.rollout import Rollout, Turn
+from forewarn.core.rollout_book import RolloutBook
 from forewarn.core.scope import Scope
-from forewarn.core.terms import VmState
+from forewarn.core.terms import Action, VmState
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,18 @@ class Deed:
 
 
 Entity = (
-    ResourceGroup | Host | AvailabilitySet | ScaleSet | CloudService | Vm | Scope | Operation | Event | Attempt
+    ResourceGroup
+    | Host
+    | AvailabilitySet
+    | ScaleSet
+    | CloudService
+    | Vm
+    | Scope
+    | Rollout
+    | Turn
+    | Operation
+    | Event
+    | Attempt
 )
 
 
@@ -46,7 +59,6 @@ class Changes:
     deeds: tuple[Deed, ...] = ()
 
 
-T = TypeVar("T")
 Names = dict[str, None]  # an ordered set of names
 _NONE: Mapping[str, None] = {}
 
@@ -61,6 +73,7 @@ class World:
         self.sets: dict[str, VmSet] = {}
         self.vms: dict[str, Vm] = {}
         self.scopes: dict[str, Scope] = {}
+        self.rollouts: dict[str, Rollout] = {}  # those that are open or have work under way
         self.operations: dict[str, Operation] = {}
         self.events: dict[str, Event] = {}
         self.attempts: dict[tuple[str, str], Attempt] = {}
@@ -70,6 +83,7 @@ class World:
         self._down_in_set: dict[str, Names] = {}
         self._operations_on_vm: dict[str, Names] = {}
         self._operations_on_host: dict[str, Names] = {}
+        self._restores: Names = {}
         self._operations_in_set: dict[str, Names] = {}
         self._user_operations_in: dict[str, Names] = {}
         self._events_of: dict[str, Names] = {}
@@ -79,6 +93,19 @@ class World:
         self._heading_to: dict[str, Names] = {}
         self._sets_of_operation: dict[str, list[str]] = {}
         self._scopes_of_operation: dict[str, list[str]] = {}
+        self._books: dict[str, RolloutBook] = {}
+        self._tables: dict[type, dict[str, Any]] = {
+            ResourceGroup: self.groups,
+            Host: self.hosts,
+            AvailabilitySet: self.sets,
+            ScaleSet: self.sets,
+            CloudService: self.sets,
+            Vm: self.vms,
+            Scope: self.scopes,
+            Rollout: self.rollouts,
+            Operation: self.operations,
+            Event: self.events,
+        }
 
     # What the rules ask.
 
@@ -110,6 +137,10 @@ class World:
         """The open operations on a whole host, oldest first."""
         return map(self.operations.__getitem__, self._operations_on_host.get(host, _NONE))
 
+    def restores(self) -> Iterator[str]:
+        """The open operations that bring VMs back from failed hosts."""
+        return iter(self._restores)
+
     def operations_in_set(self, name: str) -> Iterator[Operation]:
         """The open operations that have a VM of the set among their targets, oldest first."""
         return map(self.operations.__getitem__, self._operations_in_set.get(name, _NONE))
@@ -140,6 +171,41 @@ class World:
         on_their_way = (self.vms.get(name) for name in self._heading_to.get(host, _NONE))
         return (vm for vm in on_their_way if vm is not None and not (vm.host == host and vm.is_on_host))
 
+    def table_of(self, kind: type) -> dict[str, Any]:
+        """All entities of a kind that is found by one name or id."""
+        return self._tables[kind]
+
+    def turn(self, rollout: str, host: str) -> Turn | None:
+        """The turn of a host in a rollout that is open or has work under way."""
+        return self._books[rollout].turns.get(host) if rollout in self._books else None
+
+    def book_of(self, rollout: str) -> RolloutBook:
+        """How far a rollout is."""
+        return self._books[rollout]
+
+    def awaits_turn(self, host: str) -> bool:
+        """Whether a rollout is still to come to the host."""
+        for rollout in self.rollouts.values():
+            turn = self._books[rollout.id].turns.get(host)
+            if rollout.state.is_open and turn is not None and not turn.state.has_ended:
+                return True
+        return False
+
+    def coming_to(self, host: str) -> int:
+        """How many VMs are about to come up on a host, and are not up there yet."""
+        return sum(1 for _ in self.heading_to(host)) if host in self._heading_to else 0
+
+    def fleet(self) -> World:
+        """A copy of the fleet alone, hosts, sets and VMs, for whoever wants to take time over it."""
+        copy = World()
+        copy.number = self.number
+        copy.hosts.update(self.hosts)
+        copy.sets.update(self.sets)
+        copy.vms.update(self.vms)
+        copy._vms_on = {host: names.copy() for host, names in self._vms_on.items()}
+        copy._members_of_set = {name: names.copy() for name, names in self._members_of_set.items()}
+        return copy
+
     # How it changes.
 
     def apply(self, changes: Changes) -> None:
@@ -147,6 +213,9 @@ class World:
         self.number = changes.number
         for entity in changes.entities:
             self.take(entity)
+        for rollout in [each.id for each in self.rollouts.values() if not each.state.is_open]:
+            if not any(self._books[rollout].operations()):
+                del self.rollouts[rollout], self._books[rollout]
 
     def take(self, entity: Entity) -> None:
         """Put one entity in place of its former version."""
@@ -159,14 +228,14 @@ class World:
                 self._take_operation(entity)
             case Attempt():
                 self._take_attempt(entity)
-            case Scope():
-                _keep(self.scopes, entity.id, entity, is_gone=entity.is_gone)
-            case ResourceGroup():
-                _keep(self.groups, entity.name, entity, is_gone=entity.is_gone)
-            case Host():
-                _keep(self.hosts, entity.name, entity, is_gone=entity.is_gone)
-            case AvailabilitySet() | ScaleSet() | CloudService():
-                _keep(self.sets, entity.name, entity, is_gone=entity.is_gone)
+            case Rollout():
+                self.rollouts[entity.id] = entity
+                self._books.setdefault(entity.id, RolloutBook())
+            case Turn():
+                if entity.rollout in self._books:
+                    self._books[entity.rollout].take(entity)
+            case _:
+                _keep(self.table_of(type(entity)), entity)
 
     def _take_vm(self, vm: Vm) -> None:
         before = self.vms.pop(vm.name, None)
@@ -194,9 +263,12 @@ class World:
             self._unlink_targets(before)
         if stays:
             self.operations[operation.id] = operation
+            if operation.action is Action.RESTORE:
+                self._restores[operation.id] = None
             if before is None or before.targets != operation.targets:
                 self._link_targets(operation)
             return
+        self._restores.pop(operation.id, None)
         self.operations.pop(operation.id, None)
         for event in self._events_of.pop(operation.id, _NONE):
             self.events.pop(event, None)
@@ -267,8 +339,9 @@ def _place_of(vm: Vm) -> tuple[str, str, str | None]:
     return vm.host, vm.scope, vm.set_name
 
 
-def _keep(table: dict[str, T], key: str, entity: T, *, is_gone: bool) -> None:
-    if is_gone:
+def _keep(table: dict[str, Any], entity: Scope | ResourceGroup | Host | VmSet) -> None:
+    key = entity.id if isinstance(entity, Scope) else entity.name
+    if entity.is_gone:
         table.pop(key, None)
     else:
         table[key] = entity

@@ -16,16 +16,20 @@ from starlette.routing import Match
 from forewarn import __version__
 from forewarn.core.refusal import Code
 from forewarn.operator import (
+    audit,
     clock,
     credentials,
     discovery,
     events,
     fleet,
     health,
+    history,
     metrics,
     oauth,
     requests,
+    rollouts,
     stream,
+    webhooks,
 )
 from forewarn.operator.arm import availability_sets, groups, operations, scale_sets, vms
 from forewarn.operator.arm.desk import ArmEndpoint
@@ -56,9 +60,13 @@ async def show_openapi(_call: Call, _: Nothing) -> dict[str, Any]:
 ENDPOINTS: list[Endpoint] = [
     *fleet.ENDPOINTS,
     *requests.ENDPOINTS,
+    *rollouts.ENDPOINTS,
     *events.ENDPOINTS,
+    *history.ENDPOINTS,
+    *audit.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,
+    *webhooks.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,

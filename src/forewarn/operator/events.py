@@ -1,8 +1,12 @@
-"""Events, operations and the history."""
+"""Events and operations, open or ended; the history itself is history.py."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from datetime import timedelta
 from functools import partial
+from typing import Annotated
 
 import msgspec
 
@@ -11,10 +15,16 @@ from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_request, whole_number
+from forewarn.core.requests.notices import has_ended
+from forewarn.core.requests.postpone import Postponement
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_cursor, bad_request, whole_number
+from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
 from forewarn.store import history
-from forewarn.wire.rest import EventView, HistoryRow, OperationView, event_view, history_row, operation_view
+from forewarn.wire.rest import ONE_LINE, EventView, Instant, OperationView, event_view, operation_view
+
+_TEN_YEARS_SECONDS = 10 * 365 * 86400
+_WHOLE_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 
 
 class EventList(msgspec.Struct):
@@ -24,11 +34,25 @@ class EventList(msgspec.Struct):
     next: str | None = None
 
 
-class History(msgspec.Struct):
-    """A page of what has happened, newest first."""
+def not_there(plane: ControlPlane, what: str, name: str, hint: str = "") -> Refusal:
+    """There is no such event or operation; one of that very id may have been, and be let go by now."""
+    keep = plane.retention.keep
+    if keep is not None and _WHOLE_ID.fullmatch(name):
+        hint = f"What ended more than {keep.days} days ago is not kept (--history-days)."
+    return Refusal(Code.NOT_FOUND, f"There is no {what} {name}.", hint)
 
-    history: list[HistoryRow]
-    next: str | None = None
+
+class PostponeBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Until when an event is put off, or by how much; one of the two."""
+
+    until: Annotated[Instant | None, msgspec.Meta(description="its new NotBefore")] = None
+    by_seconds: Annotated[
+        Annotated[int, msgspec.Meta(ge=1, le=_TEN_YEARS_SECONDS)] | None,
+        msgspec.Meta(description="how much later than its NotBefore"),
+    ] = None
+    reason: Annotated[
+        str, msgspec.Meta(max_length=1000, pattern=ONE_LINE, description="for the audit, in one line")
+    ] = ""
 
 
 def find_event(plane: ControlPlane, name: str) -> Event | Refusal:
@@ -39,7 +63,7 @@ def find_event(plane: ControlPlane, name: str) -> Event | Refusal:
     with plane.store.transaction() as transaction:
         found = history.find_events(transaction.connection, wanted) if wanted else []
     if not found:
-        return Refusal(Code.NOT_FOUND, f"There is no event {name}.", "forewarn event list")
+        return not_there(plane, "event", name, "forewarn event list")
     if len(found) > 1:
         ids = ", ".join(event.short_id for event in found)
         return Refusal(Code.AMBIGUOUS, f"{name} is the beginning of several events: {ids}.", "Write more of it.")
@@ -56,7 +80,7 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
         return phases
     after = 0 if page.after is None else whole_number(page.after)
     if after is None:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
+        return bad_cursor(page.after)
     found = await call.in_store(
         partial(
             history.list_events,
@@ -110,26 +134,34 @@ async def show_event(call: Call, _: Nothing) -> EventView | Refusal:
     return await call.on_plane(read, call.office.plane)
 
 
-async def approve(call: Call, _: Nothing) -> EventView | Refusal:
-    """Approve an event in the name of whoever asks."""
-
+async def _change(
+    call: Call, participle: str, change: Callable[[ControlPlane, Event], Refusal | None]
+) -> EventView | Refusal:
     def write(plane: ControlPlane) -> Refusal | None:
         found = find_event(plane, call.path("id"))
-        return found if isinstance(found, Refusal) else plane.approve(found.id, call.actor)
+        if isinstance(found, Refusal):
+            return found
+        return change(plane, found) if found.operation in plane.world.operations else has_ended(found, participle)
 
     refusal = await call.on_plane(write, call.office.plane)
     return refusal if refusal is not None else await show_event(call, Nothing())
+
+
+async def approve(call: Call, _: Nothing) -> EventView | Refusal:
+    """Approve an event in the name of whoever asks."""
+    return await _change(call, "approved", lambda plane, found: plane.approve(found.id, call.actor))
 
 
 async def cancel(call: Call, _: Nothing) -> EventView | Refusal:
     """Cancel an event's operation: all its events go, or none."""
+    return await _change(call, "cancelled", lambda plane, found: plane.cancel(found.operation, call.actor))
 
-    def write(plane: ControlPlane) -> Refusal | None:
-        found = find_event(plane, call.path("id"))
-        return found if isinstance(found, Refusal) else plane.cancel(found.operation, call.actor)
 
-    refusal = await call.on_plane(write, call.office.plane)
-    return refusal if refusal is not None else await show_event(call, Nothing())
+async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
+    """Put an event's whole operation off."""
+    by = None if body.by_seconds is None else timedelta(seconds=body.by_seconds)
+    asked = Postponement(body.until, by, body.reason)
+    return await _change(call, "postponed", lambda plane, found: plane.postpone(found.id, asked, call.actor))
 
 
 async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
@@ -141,38 +173,12 @@ async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
             found = history.find_operation(transaction.connection, wanted)
             events = history.events_of(transaction.connection, wanted)
         if found is None:
-            return Refusal(Code.NOT_FOUND, f"There is no operation {wanted}.")
+            return not_there(plane, "operation", wanted)
         return operation_view(plane.world, found, [event.id for event in events], plane.clock.now())
 
     return await call.on_plane(read, call.office.plane)
 
 
-async def show_history(call: Call, _: Nothing) -> History | Refusal:
-    """What has happened, newest first."""
-    page = call.page()
-    if isinstance(page, Refusal):
-        return page
-    cursor = _cursor(page)
-    if isinstance(cursor, Refusal):
-        return cursor
-
-    found = await call.in_store(
-        partial(history.list_history, vm=call.query("vm"), after=cursor, limit=page.limit + 1)
-    )
-    rows = [history_row(*line) for _, line in found[: page.limit]]
-    return History(rows, str(found[page.limit - 1][0]) if len(found) > page.limit else None)
-
-
-def _cursor(page: Page) -> history.Cursor | Refusal | None:
-    if page.after is None:
-        return None
-    try:
-        return history.Cursor.parse(page.after)
-    except ValueError:
-        return bad_request(f"after is {page.after!r}; it is the value of `next` of the page before.")
-
-
-_PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `next` of the page before"}
 _FILTER = {
     "phase": "Scheduled, Started, Completed, Cancelled, Failed or all; without it, what is open",
     "scope": "only this scope's",
@@ -180,17 +186,18 @@ _FILTER = {
 }
 
 ENDPOINTS = [
-    Endpoint("GET", "/v1/events", list_events, "Events, oldest first", EventList, query=_FILTER | _PAGE),
+    Endpoint("GET", "/v1/events", list_events, "Events, oldest first", EventList, query=_FILTER | PAGE),
     Endpoint("GET", "/v1/events/{id}", show_event, "One event, with what it waits for", EventView),
     Endpoint("POST", "/v1/events/{id}/approve", approve, "Approve an event", EventView, role=Role.APPROVER),
     Endpoint("POST", "/v1/events/{id}/cancel", cancel, "Cancel an event's whole operation", EventView),
-    Endpoint("GET", "/v1/operations/{id}", show_operation, "One operation", OperationView),
     Endpoint(
-        "GET",
-        "/v1/history",
-        show_history,
-        "What has ended, newest first",
-        History,
-        query={"vm": "only what concerned this VM"} | _PAGE,
+        "POST",
+        "/v1/events/{id}/postpone",
+        postpone,
+        "Put planned work off, once per event: all events of its operation move",
+        EventView,
+        body=PostponeBody,
+        role=Role.APPROVER,
     ),
+    Endpoint("GET", "/v1/operations/{id}", show_operation, "One operation", OperationView),
 ]

@@ -13,7 +13,8 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_export import describe
 from forewarn.core.fleet_spec import FleetSpec
-from forewarn.core.placement import shared_hosts, takes_vms
+from forewarn.core.fleet_warnings import warnings
+from forewarn.core.placement import takes_vms
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host, find_vm
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
@@ -158,7 +159,7 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
         if problems:
             return Refusal(Code.NOT_ALLOWED, str(text.refusal(problems)))
         differences = [each for each in outcome if isinstance(each, str)]
-        return FleetApplied(differences, list(shared_hosts(plane.world)))
+        return FleetApplied(differences, warnings(plane.world))
 
     return await call.on_plane(write, call.office.plane)
 

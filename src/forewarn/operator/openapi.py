@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from forewarn import __version__
-from forewarn.operator.endpoint import Endpoint, Nothing
+from forewarn.operator.endpoint import CSV, Endpoint, Nothing
 from forewarn.wire.rest import ErrorBody
 
 _PARAMETER = re.compile(r"\{(\w+)(?::\w+)?\}")
@@ -61,7 +61,8 @@ def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
         "responses": {
             str(endpoint.status): {
                 "description": "Done",
-                "content": {endpoint.media_type: {"schema": schema_of[id(endpoint.answer)]}},
+                "content": {endpoint.media_type: {"schema": schema_of[id(endpoint.answer)]}}
+                | ({CSV: {"schema": {"type": "string"}}} if endpoint.also_csv else {}),
             },
             "default": {"description": "Refused: what was asked, what stands in the way", "content": error},
         },

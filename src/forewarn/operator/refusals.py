@@ -32,6 +32,7 @@ class Trouble(StrEnum):
     STORE_UNAVAILABLE = "StoreUnavailable"
     STOPPING = "Stopping"
     TOO_MANY_LISTENERS = "TooManyListeners"
+    TOO_MANY_PREVIEWS = "TooManyPreviews"
 
 
 class Occasion(NamedTuple):
@@ -56,16 +57,22 @@ OCCASIONS = MappingProxyType(
         ),
         Trouble.FOREIGN_ORIGIN: Occasion(HTTPStatus.FORBIDDEN, "`Origin` is another page's, signed in or not"),
         Code.NOT_FOUND: Occasion(
-            HTTPStatus.NOT_FOUND, "there is no such path, VM, host, scope, event or operation"
+            HTTPStatus.NOT_FOUND, "there is no such path, VM, host, scope, event, operation or webhook"
         ),
         Trouble.METHOD_NOT_ALLOWED: Occasion(HTTPStatus.METHOD_NOT_ALLOWED, "the path does not take the method"),
         Code.BUSY: Occasion(HTTPStatus.CONFLICT, "something else is under way and stands in the way"),
         Code.NOT_ALLOWED: Occasion(HTTPStatus.CONFLICT, "a rule forbids it as things are"),
-        Code.LIMIT_REACHED: Occasion(HTTPStatus.CONFLICT, "the scope has as many open user operations as it may"),
+        Code.LIMIT_REACHED: Occasion(
+            HTTPStatus.CONFLICT,
+            "there are as many as there may be: open user operations of a scope, sick hosts, webhooks",
+        ),
         Code.NOTICE_TOO_SHORT: Occasion(HTTPStatus.CONFLICT, "the notice is below the least of its kind"),
         Code.ILLEGAL_STEP: Occasion(HTTPStatus.CONFLICT, "the event or operation has gone too far for it"),
         Trouble.TOO_MANY_GUESSES: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that are not known came from one address in a minute"
+        ),
+        Trouble.TOO_MANY_PREVIEWS: Occasion(
+            HTTPStatus.TOO_MANY_REQUESTS, "previews of rollouts are made one at a time, and many wait already"
         ),
         Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
         Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),

@@ -14,18 +14,19 @@ from forewarn.control.requests import Accepted
 from forewarn.core.event import Event
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
+from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
-from forewarn.core.terms import Cause, Kind
+from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.core.world import World
 from forewarn.errors import Stopping, StoreUnavailable
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.fleet import show_host
 from forewarn.store import history
-from forewarn.wire.rest import EventView, HostView, OperationView, event_view, operation_view
+from forewarn.wire.rest import ONE_LINE, EventView, HostView, OperationView, event_view, operation_view
 
 _TEN_YEARS_SECONDS = 10 * 365 * 86400
 _DAY_SECONDS = 86400
-_ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"
+_MOST_VMS = 100_000
 _Seconds = Annotated[int, msgspec.Meta(ge=-_TEN_YEARS_SECONDS, le=_TEN_YEARS_SECONDS)]
 
 
@@ -62,7 +63,7 @@ class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
         _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")
     ] = None
     description: Annotated[
-        Annotated[str, msgspec.Meta(max_length=1000, pattern=_ONE_LINE)] | None,
+        Annotated[str, msgspec.Meta(max_length=1000, pattern=ONE_LINE)] | None,
         msgspec.Meta(description="what guests read, in one line; without it the usual sentence"),
     ] = None
 
@@ -70,7 +71,36 @@ class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
 class DegradeBody(msgspec.Struct, forbid_unknown_fields=True):
     """A predicted failure of a host."""
 
-    notice_seconds: Annotated[_Seconds | None, msgspec.Meta(description="without it a week")] = None
+    notice_seconds: Annotated[
+        _Seconds | None, msgspec.Meta(description="without it, and without a risk, a week")
+    ] = None
+    risk: Annotated[
+        Literal["low", "high", "imminent"] | None,
+        msgspec.Meta(description="instead of a notice: a week, a day, or the least of a Redeploy"),
+    ] = None
+    anyway: Annotated[bool, msgspec.Meta(description="however many hosts are called sick already")] = False
+
+
+class FailBody(msgspec.Struct, forbid_unknown_fields=True):
+    """A failed host."""
+
+    kind: Annotated[
+        Literal["Redeploy", "Reboot"] | None,
+        msgspec.Meta(description="what its guests are told; without it what --failed-host-kind says"),
+    ] = None
+
+
+class ReclaimBody(msgspec.Struct, forbid_unknown_fields=True):
+    """Capacity that is taken back."""
+
+    vms: Annotated[int, msgspec.Meta(ge=1, le=_MOST_VMS, description="how many Spot VMs have to go")]
+
+
+class Reclaimed(msgspec.Struct):
+    """The evictions, and their events."""
+
+    operations: list[OperationView]
+    events: list[EventView]
 
 
 def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, list[EventView]]:
@@ -138,15 +168,29 @@ async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Refusal:
 
 async def degrade(call: Call, body: DegradeBody) -> HostAccepted | Refusal:
     """Announce that a host's VMs are to leave it before it fails."""
-    notice = None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds)
+    asked = Degradation(
+        notice=None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds),
+        risk=None if body.risk is None else Risk(body.risk),
+        anyway=body.anyway,
+    )
     plane = call.office.plane
-    return await _host_accepted(call, await call.on_plane(plane.degrade, call.path("name"), notice, call.actor))
+    return await _host_accepted(call, await call.on_plane(plane.degrade, call.path("name"), asked, call.actor))
 
 
-async def fail(call: Call, _: Nothing) -> HostAccepted | Refusal:
+async def fail(call: Call, body: FailBody) -> HostAccepted | Refusal:
     """Say that a host has failed."""
+    plane, kind = call.office.plane, None if body.kind is None else Kind(body.kind)
+    return await _host_accepted(call, await call.on_plane(plane.fail, call.path("name"), call.actor, kind))
+
+
+async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | Refusal:
+    """Take capacity back from a host: some of its Spot VMs are evicted."""
     plane = call.office.plane
-    return await _host_accepted(call, await call.on_plane(plane.fail, call.path("name"), call.actor))
+    outcome = await call.on_plane(plane.reclaim, call.path("name"), body.vms, call.actor)
+    if isinstance(outcome, Refusal):
+        return outcome
+    answers = [await _answer(call, each) for each in outcome]
+    return Reclaimed([operation for operation, _ in answers], [event for _, events in answers for event in events])
 
 
 async def recover(call: Call, _: Nothing) -> HostView | Refusal:
@@ -173,6 +217,15 @@ ENDPOINTS = [
     Endpoint(
         "POST", "/v1/hosts/{name}/degrade", degrade, "A host is expected to fail", HostAccepted, 202, DegradeBody
     ),
-    Endpoint("POST", "/v1/hosts/{name}/fail", fail, "A host has failed", HostAccepted, 202),
+    Endpoint("POST", "/v1/hosts/{name}/fail", fail, "A host has failed", HostAccepted, 202, FailBody),
+    Endpoint(
+        "POST",
+        "/v1/hosts/{name}/reclaim",
+        reclaim,
+        "Take capacity back from a host: so many of its Spot VMs are evicted",
+        Reclaimed,
+        202,
+        ReclaimBody,
+    ),
     Endpoint("POST", "/v1/hosts/{name}/recover", recover, "A host is well again", HostView),
 ]

@@ -22,9 +22,9 @@ _FROM_LITTLE_TO_MUCH = tuple(Role)
 
 IN_WORDS = {
     Role.VIEWER: "read everything but who may sign in",
-    Role.APPROVER: "approve events",
+    Role.APPROVER: "approve and postpone events",
     Role.OPERATOR: "restart, maintain, cancel; make and change machines; move a virtual clock",
-    Role.ADMIN: "apply a fleet; make and revoke tokens and principals",
+    Role.ADMIN: "apply a fleet; make and revoke tokens and principals; add and remove webhooks",
 }
 
 

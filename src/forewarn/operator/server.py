@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from starlette.applications import Starlette
 
-from forewarn.config import Address, show_address
+from forewarn.config_values import Address, show_address
 from forewarn.errors import ConfigError
 
 _DATE_SECONDS = 1.0

@@ -1,4 +1,4 @@
-"""The stream: everything that changes, as server-sent events.
+"""The stream: everything that changes, as server-sent events, and what is waited for when that alone does.
 
 A listener that cannot keep up is let go with a last `overflow`; it connects again and reads the state anew.
 """
@@ -6,7 +6,7 @@ A listener that cannot keep up is let go with a last `overflow`; it connects aga
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 from datetime import datetime
 
 import msgspec
@@ -16,11 +16,24 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm
 from forewarn.core.operation import Operation
 from forewarn.core.placement import takes_vms
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Changes, Entity
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office
 from forewarn.operator.refusals import Trouble, refuse
-from forewarn.wire.rest import event_view, host_view, operation_view, scope_view, set_view, vm_view
+from forewarn.operator.rollouts import view_of
+from forewarn.operator.waits import Waiting, Waits
+from forewarn.wire.rest import (
+    EventView,
+    OperationView,
+    event_view,
+    host_view,
+    operation_view,
+    scope_view,
+    set_view,
+    vm_view,
+)
+from forewarn.wire.rollouts import RolloutView, turn_view
 
 MOST_LISTENERS = 100
 MOST_WAITING = 10_000  # messages that a listener has not taken yet
@@ -75,6 +88,7 @@ class Stream:
         self._plane = office.plane
         self._loop = loop
         self._listeners: set[Listener] = set()
+        self._waits = Waits(office.plane)
         self._events_of: dict[str, dict[str, None]] = {}  # the world forgets them with their operation
         self._is_closed = False
         self._is_attached = office.runner.submit(self._attach)
@@ -89,6 +103,7 @@ class Stream:
     def _attach(self) -> None:
         self._remember_events(self._plane.world.events.values())
         self._plane.observers.append(self._observe)
+        self._plane.watchers.append(self._watch)
 
     def _observe(self, changes: Changes) -> None:
         """Called after each commit."""
@@ -98,6 +113,18 @@ class Stream:
         for entity in changes.entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self._events_of.pop(entity.id, None)
+
+    def _watch(self, looked_at: Collection[str]) -> None:
+        """Called after each tick: what was looked at may wait for something else now."""
+        if not self._listeners or self._loop.is_closed():
+            self._waits.forget()
+            return
+        number, now = self._plane.world.number, self._plane.clock.now()
+        messages = [
+            message for each in self._waits.changed(looked_at) for message in self._written(number, each, now)
+        ]
+        if messages:
+            self._loop.call_soon_threadsafe(self._tell, b"".join(messages), len(messages))
 
     def _remember_events(self, entities: Iterable[Entity]) -> None:
         for entity in entities:
@@ -110,11 +137,15 @@ class Stream:
             return b"", len(changes.entities)
         now = self._plane.clock.now()
         messages = [
-            b"id: %d\nevent: %s\ndata: %s\n\n" % (changes.number, name.encode(), msgspec.json.encode(view))
-            for entity in changes.entities
-            for name, view in self._told(entity, now)
+            message for entity in changes.entities for message in self._written(changes.number, entity, now)
         ]
         return b"".join(messages), len(messages)
+
+    def _written(self, number: int, entity: Entity, now: datetime) -> Iterator[bytes]:
+        for name, view in self._told(entity, now):
+            if isinstance(view, EventView | OperationView | RolloutView) and isinstance(entity, Waiting):
+                self._waits.note(entity, view.waiting_for)
+            yield b"id: %d\nevent: %s\ndata: %s\n\n" % (number, name.encode(), msgspec.json.encode(view))
 
     def _told(self, entity: Entity, now: datetime) -> Iterator[tuple[str, msgspec.Struct]]:
         """What listeners are told of a changed entity: `event.started` and the event, for example."""
@@ -125,6 +156,10 @@ class Stream:
             case Operation():
                 events = self._events_of.get(entity.id, ())
                 yield f"operation.{entity.phase.lower()}", operation_view(world, entity, events, now)
+            case Rollout():
+                yield f"rollout.{entity.state.lower()}", view_of(self._plane, entity)
+            case Turn():
+                yield f"turn.{entity.state.lower()}", turn_view(entity)
             case Scope():
                 last_poll = self._plane.polls.last(entity.id)
                 yield _changed("scope", is_gone=entity.is_gone), scope_view(world, entity, last_poll)
@@ -190,7 +225,7 @@ ENDPOINTS = [
         "GET",
         "/v1/stream",
         show_stream,
-        "Server-sent events: everything that changes",
+        "Server-sent events: everything that changes, and what is waited for when that alone does",
         str,
         media_type=_MEDIA_TYPE,
     )

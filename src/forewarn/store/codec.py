@@ -8,13 +8,16 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
+from zoneinfo import ZoneInfo
 
 import msgspec
 
 from forewarn.core.event import Approval
+from forewarn.core.rollout import Work
 
 T = TypeVar("T")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -49,6 +52,18 @@ def _decode_approvals(text: str) -> tuple[Approval, ...]:
     return tuple(Approval(by, instant(at)) for by, at in msgspec.json.decode(text))
 
 
+def _encode_work(work: Work) -> str:
+    return msgspec.json.encode(work, enc_hook=str).decode()  # a time zone is written by its name
+
+
+def _decode_work(text: str) -> Work:
+    return msgspec.json.decode(text, type=Work, dec_hook=_time_zone)
+
+
+def _time_zone(_expected: type, name: str) -> tzinfo:
+    return UTC if name == "UTC" else ZoneInfo(name)
+
+
 def _span(value: timedelta) -> int:
     return value // _MICROSECOND
 
@@ -66,6 +81,7 @@ _CODECS: dict[Any, tuple[Encode, Encode]] = {
     tuple[str, ...]: (_json, _names),
     Mapping[str, str]: (_json, msgspec.json.decode),
     tuple[Approval, ...]: (_encode_approvals, _decode_approvals),
+    Work: (_encode_work, _decode_work),
 }
 
 
@@ -92,12 +108,16 @@ class Codec(Generic[T]):
         hints = get_type_hints(of)
         self.columns = [field.name for field in fields(of)]  # type: ignore[arg-type]
         codecs = [_codec_for(hints[name]) for name in self.columns]
-        self._encoders = list(zip(self.columns, (encode for encode, _ in codecs), strict=True))
+        self._cells = attrgetter(*self.columns)
+        self._encoders = [(index, encode) for index, (encode, _) in enumerate(codecs) if encode is not _same]
         self._decoders = [decode for _, decode in codecs]
 
     def encode(self, value: T) -> list[Any]:
         """The value as a row."""
-        return [encode(getattr(value, name)) for name, encode in self._encoders]
+        row = list(self._cells(value))
+        for index, encode in self._encoders:
+            row[index] = encode(row[index])
+        return row
 
     def decode(self, row: Sequence[Any]) -> T:
         """The value that a row holds."""

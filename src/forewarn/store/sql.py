@@ -17,16 +17,23 @@ import sqlalchemy as sa
 from sqlalchemy import exc
 
 from forewarn.core.phase import Phase
+from forewarn.core.rollout import RolloutState, TurnState
 from forewarn.core.terms import VmState
 from forewarn.core.world import Changes, Deed, Entity
 from forewarn.errors import StaleWrite, StoreError, StoreUnavailable
 from forewarn.store.codec import instant, micros
 from forewarn.store.opening import ADVISORY_LOCK, Opened, prepare_schema
 from forewarn.store.statements import Statements
-from forewarn.store.tables import TABLE_OF, attempts, events, marks, operations, polls, vms
+from forewarn.store.tables import TABLE_OF, attempts, events, marks, operations, polls, rollouts, turns, vms
 
 _OPEN = (Phase.SCHEDULED, Phase.STARTED)
+_OPEN_ROLLOUTS = (RolloutState.RUNNING, RolloutState.PAUSED)
 _MICROSECOND = timedelta(microseconds=1)
+_IN_ORDER: dict[sa.Table, tuple[sa.Column[Any], ...]] = {
+    events: (events.c.number,),
+    turns: (turns.c.rollout, turns.c.position),
+}
+_BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # all its queries see the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +66,7 @@ class Transaction:
         for kind, table in TABLE_OF.items():
             if kind is not Deed:
                 newer = sa.select(table).where(table.c.version > since)
-                yield from self._read(kind, newer.order_by(table.c.number) if table is events else newer)
+                yield from self._read(kind, newer.order_by(*_IN_ORDER.get(table, ())))
 
     def _read(self, kind: type[Any], query: sa.Select[Any]) -> Iterator[Any]:
         codec = self._statements.codec(kind)
@@ -146,7 +153,18 @@ def _still_there(table: sa.Table) -> sa.Select[Any]:
         return query.where(of_open).order_by(events.c.number)
     if table is attempts:
         return query.where(attempts.c.operation.in_(sa.select(operations.c.id).where(is_open)))
+    if table is rollouts:
+        return query.where(_has_work())
+    if table is turns:
+        wanted = sa.select(rollouts.c.id).where(_has_work())
+        return query.where(turns.c.rollout.in_(wanted)).order_by(turns.c.rollout, turns.c.position)
     return query.where(table.c.is_gone.is_(False))
+
+
+def _has_work() -> sa.ColumnElement[bool]:
+    """Whether a rollout is open, or something that it began is still under way."""
+    at_work = sa.select(turns.c.rollout).where(turns.c.state.in_((TurnState.OPEN, TurnState.POSTPONED)))
+    return sa.or_(rollouts.c.state.in_(_OPEN_ROLLOUTS), rollouts.c.id.in_(at_work))
 
 
 class SqlStore:
@@ -191,7 +209,7 @@ class SqlStore:
         """What is committed by now, as it is at this moment, beside whoever writes."""
         try:
             with self._opened.another() as connection:
-                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else "BEGIN READ ONLY")
+                connection.exec_driver_sql("BEGIN" if self._opened.is_sqlite else _BEGIN_READING)
                 try:
                     yield connection
                 finally:

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.operation import Attempt, Operation
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed, Entity
 from forewarn.store.codec import Codec
@@ -20,11 +21,13 @@ from forewarn.store.tables import TABLE_OF
 
 _KEYS: dict[type, tuple[str, ...]] = {
     Attempt: ("operation", "vm"),
+    Turn: ("rollout", "host"),
+    Rollout: ("id",),
     Operation: ("id",),
     Event: ("id",),
     Scope: ("id",),
 }
-_NEVER_GONE = frozenset({Operation, Event, Attempt})
+_NEVER_GONE = frozenset({Rollout, Turn, Operation, Event, Attempt})
 
 
 def key_columns(kind: type) -> tuple[str, ...]:

@@ -11,10 +11,12 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, MetaData, String, T
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGroup, ScaleSet, Vm
 from forewarn.core.operation import Attempt, Operation
+from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
-REVISIONS = ("0001", "0002", "0003", "0004")  # of the schema, oldest first; each is a file in migrations/versions
+# Of the schema, oldest first; each is a file in migrations/versions.
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 
 metadata = MetaData()
 
@@ -23,8 +25,8 @@ def _version() -> Column[int]:
     return Column("version", BigInteger, nullable=False, index=True)
 
 
-def _micros(name: str, *, nullable: bool = False) -> Column[int]:
-    return Column(name, BigInteger, nullable=nullable)
+def _micros(name: str, *, nullable: bool = False, index: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable, index=index)
 
 
 hosts = Table(
@@ -59,6 +61,8 @@ availability_sets = Table(
     Column("spread", Boolean, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("tags", Text, nullable=False),
+    Column("health_check", String),
+    Column("min_available", Integer, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
@@ -80,6 +84,8 @@ scale_sets = Table(
     Column("tags", Text, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("announces_reimage", Boolean, nullable=False),
+    Column("health_check", String),
+    Column("min_available", Integer, nullable=False),
     Column("is_leaving", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
@@ -91,6 +97,8 @@ cloud_services = Table(
     metadata,
     Column("name", String, primary_key=True),
     Column("resource_group", String, nullable=False),
+    Column("health_check", String),
+    Column("min_available", Integer, nullable=False),
     Column("is_gone", Boolean, nullable=False),
     _version(),
 )
@@ -138,6 +146,7 @@ vms = Table(
     Column("announces_reimage", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("state", String, nullable=False),
+    Column("came_in", BigInteger, nullable=False),
     _version(),
 )
 
@@ -153,14 +162,52 @@ operations = Table(
     Column("asked_by", String, nullable=False),
     _micros("created_at"),
     Column("phase", String, nullable=False, index=True),
-    Column("host", String),
+    Column("host", String, index=True),
     Column("description", Text, nullable=False),
     Column("duration_seconds", Integer, nullable=False),
     _micros("started_at", nullable=True),
     _micros("begin_at", nullable=True),
-    _micros("ended_at", nullable=True),
+    _micros("ended_at", nullable=True, index=True),
     Column("reason", Text, nullable=False),
     Column("batch", String, index=True),
+    Column("rollout", String, index=True),
+    _version(),
+)
+
+rollouts = Table(
+    "rollouts",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("work", Text, nullable=False),
+    Column("asked_by", String, nullable=False),
+    _micros("created_at"),
+    Column("state", String, nullable=False, index=True),
+    Column("waves", Integer, nullable=False),
+    Column("hosts", Integer, nullable=False),
+    _micros("ended_at", nullable=True),
+    Column("reason", Text, nullable=False),
+    Column("forgiven", Integer, nullable=False),
+    _micros("resumed_at", nullable=True),
+    Column("waived_wave", Integer, nullable=False),
+    _version(),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("rollout", String, primary_key=True),
+    Column("host", String, primary_key=True),
+    Column("wave", Integer, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("zone", String),
+    Column("state", String, nullable=False, index=True),
+    Column("operation", String),
+    Column("touched", Text, nullable=False),
+    Column("domains", Text, nullable=False),
+    _micros("announced_at", nullable=True),
+    _micros("ended_at", nullable=True),
+    _micros("rests_from", nullable=True),
+    Column("reason", Text, nullable=False),
     _version(),
 )
 
@@ -186,6 +233,10 @@ events = Table(
     _micros("started_at", nullable=True),
     _micros("ended_at", nullable=True),
     Column("reason", Text, nullable=False),
+    Column("moved_in", BigInteger, nullable=False),
+    Column("postponed_by", String),
+    _micros("postponed_at", nullable=True),
+    _micros("postponed_from", nullable=True),
     _version(),
 )
 
@@ -210,8 +261,8 @@ deeds = Table(
     "deeds",
     metadata,
     Column("id", Integer, primary_key=True),
-    _micros("at"),
-    Column("actor", String, nullable=False),
+    _micros("at", index=True),
+    Column("actor", String, nullable=False, index=True),
     Column("verb", String, nullable=False),
     Column("operation", String, index=True),
     Column("event", String),
@@ -250,6 +301,35 @@ secrets = Table(
     Column("value", String, nullable=False),
 )
 
+# Who is told of events, and what has not arrived yet. Not part of the world either: `store/webhooks.py`.
+webhooks = Table(
+    "webhooks",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("url", Text, nullable=False),
+    Column("format", String, nullable=False),
+    Column("secret", String, nullable=False),
+    Column("kinds", Text, nullable=False),
+    Column("scopes", Text, nullable=False),
+    _micros("created_at"),
+    Column("created_by", String, nullable=False),
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("webhook", String, nullable=False, index=True),
+    Column("message", String, nullable=False),
+    Column("event", String, nullable=False),
+    Column("phase", String, nullable=False),
+    Column("body", Text, nullable=False),
+    _micros("made_at"),
+    Column("tries", Integer, nullable=False),
+    Column("problem", Text, nullable=False),
+    _micros("dead_at", nullable=True),
+)
+
 # One row: the last commit, the last one known to have been shown to guests, and what the clocks showed then.
 marks = Table(
     "marks",
@@ -271,6 +351,8 @@ TABLE_OF = {
     CloudService: cloud_services,
     Scope: scopes,
     Vm: vms,
+    Rollout: rollouts,
+    Turn: turns,
     Operation: operations,
     Event: events,
     Attempt: attempts,

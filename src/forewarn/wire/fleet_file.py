@@ -5,19 +5,19 @@ A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from enum import StrEnum
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
+from forewarn.wire.bad_body import choices_of
+from forewarn.wire.choices import did_you_mean, either
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines, syntax_problem
 
@@ -152,8 +152,7 @@ def _unknown_keys(raw: dict[str, Any]) -> list[Problem]:
 
 
 def _suggest(word: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(word, known, n=1)
-    return f"Did you mean {close[0]}?" if close else f"Known are: {', '.join(known)}."
+    return did_you_mean(word, known) or f"Known are: {', '.join(known)}."
 
 
 def _wrong_value(section: str, index: int, message: str) -> Problem:
@@ -166,8 +165,8 @@ def _wrong_value(section: str, index: int, message: str) -> Problem:
         return Problem(where, f"This entry has no {missing[1]}.", f"Give it a {missing[1]}.")
     what = f"{key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."
     kind = get_type_hints(_SECTIONS[section]).get(key)
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return Problem(where, what, f"It can be {' or '.join(kind)}.")
+    if known := choices_of(kind) or [word for each in get_args(kind) for word in choices_of(each)]:
+        return Problem(where, what, f"It can be {either(known)}.")
     return Problem(where, what, "Mend the value.")
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ScaleSet, Vm, VmSet
-from forewarn.core.holds import holds
+from forewarn.core.holds import holds, host_holds
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.scope import Scope, ScopeKind
@@ -22,6 +22,7 @@ from forewarn.core.world import World
 from forewarn.wire.times import iso_duration
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"  # a text without breaks and control characters
 
 
 class ErrorDetail(msgspec.Struct):
@@ -97,6 +98,7 @@ class SetView(msgspec.Struct):
     kind: ScopeKind
     resource_group: str
     update_domains: int
+    min_available: int
     vms: list[str]
 
 
@@ -122,6 +124,9 @@ class EventView(msgspec.Struct):
     approved_by: str | None
     approved_at: Instant | None
     approvals: list[ApprovalView]
+    postponed_by: str | None
+    postponed_at: Instant | None
+    postponed_from: Instant | None
     started_at: Instant | None
     ended_at: Instant | None
     description: str
@@ -141,6 +146,7 @@ class OperationView(msgspec.Struct):
     source: Source
     targets: list[str]
     host: str | None
+    rollout: str | None
     asked_by: str
     created_at: Instant
     started_at: Instant | None
@@ -149,28 +155,6 @@ class OperationView(msgspec.Struct):
     reason: str
     events: list[str]
     waiting_for: list[str]
-
-
-class HistoryRow(msgspec.Struct):
-    """What happened, who asked, who approved, and how much notice there was."""
-
-    event: str | None
-    operation: str
-    cause: Cause
-    kind: Kind | None
-    source: Source
-    resources: list[str]
-    scope: str | None
-    asked_by: str
-    approved_by: str | None
-    approvals: list[ApprovalView]
-    created_at: Instant
-    started_at: Instant | None
-    ended_at: Instant | None
-    notice_promised_seconds: float | None
-    notice_given_seconds: float | None
-    outcome: Phase
-    reason: str
 
 
 class ClockView(msgspec.Struct):
@@ -258,6 +242,7 @@ def set_view(world: World, each: VmSet) -> SetView:
         kind=_SET_KINDS[type(each)],
         resource_group=each.resource_group,
         update_domains=each.update_domains,
+        min_available=each.min_available,
         vms=sorted(vm.name for vm in world.members_of_set(each.name)),
     )
 
@@ -265,11 +250,12 @@ def set_view(world: World, each: VmSet) -> SetView:
 def waiting_for(world: World, operation: Operation, now: datetime) -> list[str]:
     """What an open operation waits for, in words; nothing once it has ended."""
     if operation.phase is Phase.SCHEDULED:
-        return [hold.in_words(now) for hold in holds(world, operation, now)]
+        return list(dict.fromkeys(hold.in_words(now) for hold in holds(world, operation, now)))
     if operation.phase is Phase.STARTED:
         attempts = {attempt.vm: attempt for attempt in world.attempts_of(operation.id)}
         pending = [vm for vm in operation.targets if vm not in attempts or attempts[vm].outcome is None]
-        return [f"the {operation.action} of {vm} to end" for vm in pending]
+        nowhere = {hold.vm: hold.in_words(now) for hold in host_holds(world, operation)}
+        return [nowhere.get(vm, f"the {operation.action} of {vm} to end") for vm in pending]
     return []
 
 
@@ -289,6 +275,9 @@ def event_view(world: World, event: Event, now: datetime) -> EventView:
         approved_by=event.approved_by,
         approved_at=event.approved_at,
         approvals=_approvals(event),
+        postponed_by=event.postponed_by,
+        postponed_at=event.postponed_at,
+        postponed_from=event.postponed_from,
         started_at=event.started_at,
         ended_at=event.ended_at,
         description=event.description,
@@ -313,6 +302,7 @@ def operation_view(world: World, operation: Operation, events: Iterable[str], no
         source=operation.source,
         targets=list(operation.targets),
         host=operation.host,
+        rollout=operation.rollout,
         asked_by=operation.asked_by,
         created_at=operation.created_at,
         started_at=operation.started_at,
@@ -321,32 +311,4 @@ def operation_view(world: World, operation: Operation, events: Iterable[str], no
         reason=operation.reason,
         events=list(events),
         waiting_for=waiting_for(world, operation, now),
-    )
-
-
-def history_row(operation: Operation, event: Event | None) -> HistoryRow:
-    """One line of the history: an event that has ended, or an operation that made none."""
-    about = event or operation
-    promised = event.notice.total_seconds() if event else None
-    given = None
-    if event and event.started_at:
-        given = (event.started_at - event.created_at).total_seconds()
-    return HistoryRow(
-        event=event.id if event else None,
-        operation=operation.id,
-        cause=operation.cause,
-        kind=operation.kind,
-        source=operation.source,
-        resources=list(event.resources if event else operation.targets),
-        scope=event.scope if event else None,
-        asked_by=operation.asked_by,
-        approved_by=event.approved_by if event else None,
-        approvals=_approvals(event) if event else [],
-        created_at=about.created_at,
-        started_at=about.started_at,
-        ended_at=about.ended_at,
-        notice_promised_seconds=promised,
-        notice_given_seconds=given,
-        outcome=about.phase,
-        reason=about.reason,
     )

@@ -1,4 +1,4 @@
-"""The eleven laws, a checker each. A checker sees what the witness sees and raises `LawBroken`."""
+"""The twelve laws and the terms of rollouts. A checker sees what the witness sees and raises `LawBroken`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from tests.simulation.laws import (
     law09_answered,
     law10_ends,
     law11_unrelated,
+    law12_minimum,
+    rollout_terms,
 )
 
 LAWS = (
@@ -28,4 +30,6 @@ LAWS = (
     law09_answered.Law,
     law10_ends.Law,
     law11_unrelated.Law,
+    law12_minimum.Law,
+    rollout_terms.Law,
 )

@@ -1,11 +1,15 @@
-"""Law 2: each NotBefore, when first visible, lies at least the minimum notice of its kind ahead."""
+"""Law 2: each NotBefore, when first visible, lies at least the minimum notice of its kind ahead.
+
+One that is moved is told anew, and so is first visible again. It is moved nearer only where a host is about to
+fail.
+"""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Kind
+from forewarn.core.terms import Cause, Kind
 from tests.simulation.laws.base import Checker
 from tests.simulation.witness import Sighting
 
@@ -29,6 +33,10 @@ class Law(Checker):
         event = sighting.event
         if what not in {"first", "promised anew"} or event.phase is Phase.STARTED:
             return
+        if what == "promised anew" and event.not_before < sighting.was_not_before:
+            cause = self.witness.asked[event.operation].cause
+            self.require(cause is Cause.DEGRADE, f"{event.id} ({cause}) was pulled nearer")
+            self.simulation.counts["notice pulled nearer"] += 1
         notice = event.not_before - sighting.first_at
         self.require(notice >= _LEAST[event.kind], f"{event.id} ({event.kind}) had {notice} of notice")
         if event.kind is Kind.TERMINATE:

@@ -2,16 +2,19 @@
 
 An operation that shares no VM, host, set or scope with any other open one has nothing to wait for but its own
 notice, approvals and lead; so it starts, and acts, as soon as these are through. One that nobody is told of has
-nothing to wait for at all. And what has ended is seen to have ended.
+nothing to wait for at all. A VM whose host has failed waits as long as no host may take it, and no longer. And
+what has ended is seen to have ended.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from forewarn.core.holds import rollout_holds
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Cause, VmState
+from forewarn.core.terms import Cause, Condition, VmState
+from tests.simulation.fleets import minimum_of
 from tests.simulation.laws.base import Checker
 
 _START_SLACK = timedelta(seconds=3)
@@ -25,6 +28,7 @@ class Law(Checker):
     def __init__(self, simulation) -> None:
         super().__init__(simulation)
         self._free_since: dict[tuple[str, Phase], timedelta] = {}
+        self._lost_since: dict[tuple[str, str], timedelta] = {}  # failed operation and VM that a host may take
 
     def after_tick(self) -> None:
         self._judge()
@@ -35,6 +39,7 @@ class Law(Checker):
     def _judge(self) -> None:
         for attempt in self.simulation.world.attempts.values():
             self._must_be_noticed(attempt)
+        self._must_bring_back()
         operations = self.simulation.world.operations.values()
         places = {operation.id: self._places(operation) for operation in operations}
         for operation in operations:
@@ -56,12 +61,59 @@ class Law(Checker):
             self.require(late < _NOTICE_SLACK, f"the {attempt.action} of {attempt.vm} ended {late} ago, unnoticed")
 
     def _is_unrelated(self, operation: Operation, places: dict[str, set[str]]) -> bool:
+        if any(rollout_holds(self.simulation.world, operation, self.simulation.clock.now())):
+            return False  # it waits for its own rollout
+        if any(self._has_nowhere_to_go(operation, vm) for vm in operation.targets):
+            return False
         mine = places[operation.id]
         if any(mine & theirs for other, theirs in places.items() if other != operation.id):
             return False
+        vms = self.simulation.world.vms.values()
+        if any(vm.state is VmState.DOWN and vm.set_name in mine for vm in vms):
+            return False
+        return not (operation.cause.is_planned and any(self._is_short(each, operation) for each in mine))
+
+    def _must_bring_back(self) -> None:
+        """Nothing but the plane keeps a VM from leaving a failed host once another may take it."""
+        world, elapsed = self.simulation.world, self.simulation.clock.elapsed()
+        in_hand = {attempt.vm for attempt in world.attempts.values() if attempt.outcome is None}
+        failed = [each for each in world.operations.values() if each.cause is Cause.FAIL]
+        lost = {
+            (operation.id, vm)
+            for operation in failed
+            for vm in operation.targets
+            if vm not in in_hand
+            and (operation.id, vm) not in world.attempts
+            and not self._has_nowhere_to_go(operation, vm)
+        }
+        self._lost_since = {key: self._lost_since.get(key, elapsed) for key in lost}
+        for (operation, vm), since in self._lost_since.items():
+            waited = elapsed - max(since, self.simulation.undisturbed_since)
+            self.require(
+                waited < _ACT_SLACK, f"a host could take {vm} for {waited}, and it felt nothing ({operation})"
+            )
+
+    def _has_nowhere_to_go(self, operation: Operation, name: str) -> bool:
+        """Whether the VM is to leave a host that has failed, and every other is sick, taken or in another zone."""
+        vm, world = self.witness.vms[name], self.simulation.world
+        own = world.hosts.get(vm.host)
+        if operation.cause is not Cause.FAIL or own is None:
+            return False
+        if own.condition is not Condition.FAILED or not own.is_declared:
+            return False
+        taken = {each.host for each in world.operations.values()}
         return not any(
-            vm.state is VmState.DOWN and vm.set_name in mine for vm in self.simulation.world.vms.values()
+            host.condition is Condition.UP
+            and host.name not in taken
+            and (vm.zone is None or host.zone in {None, vm.zone})
+            for host in world.hosts.values()
         )
+
+    def _is_short(self, set_name: str, operation: Operation) -> bool:
+        """Whether the set wants more VMs than run besides those of the operation."""
+        members = [vm for vm in self.simulation.world.vms.values() if vm.set_name == set_name]
+        left = [vm for vm in members if vm.state is VmState.RUNNING and vm.name not in operation.targets]
+        return len(left) < minimum_of(self.simulation.fleet, set_name)
 
     def _places(self, operation: Operation) -> set[str]:
         """All that another operation may share with it."""
@@ -83,7 +135,7 @@ class Law(Checker):
 
     def _must_start(self, operation: Operation) -> None:
         sightings = [sighting for sighting in self.witness.of_operation(operation.id) if sighting.gone_at is None]
-        gates = [each for each in sightings if self.simulation.is_on(each.event.scope)]
+        gates = [each for each in sightings if self.simulation.is_on(each.event.scope) or each.event.postponed_by]
         if not gates or not all(self.simulation.was_approved(each.event.id) for each in gates):
             gates = sightings
         now, elapsed = self.simulation.clock.now(), self.simulation.clock.elapsed()

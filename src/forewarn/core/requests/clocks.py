@@ -8,9 +8,11 @@ from datetime import timedelta
 from forewarn.core.draft import Draft
 from forewarn.core.phase import Phase
 
+_LONGEST_REST = timedelta(days=30)  # what ended before has recovered
+
 
 def allow_for_step(draft: Draft, by: timedelta) -> None:
-    """Let every notice, lead and limit run as long as it was meant to.
+    """Let every notice, lead, recovery and limit run as long as it was meant to.
 
     A notice never lapses before its NotBefore by the wall clock, wherever that was set to.
     """
@@ -22,6 +24,10 @@ def allow_for_step(draft: Draft, by: timedelta) -> None:
     for operation in world.operations.values():
         if operation.begin_at is not None:
             draft.put(replace(operation, begin_at=operation.begin_at + by))
+    for rollout in world.rollouts.values():
+        for turn in world.book_of(rollout.id).turns.values():
+            if turn.rests_from is not None and draft.now - turn.rests_from < _LONGEST_REST + abs(by):
+                draft.put(replace(turn, rests_from=turn.rests_from + by))
     for attempt in world.attempts.values():
         if attempt.outcome is None:
             draft.put(replace(attempt, deadline_at=attempt.deadline_at + by))

@@ -1,14 +1,14 @@
-"""Requests that concern a whole host: maintain, degrade, fail, recover."""
+"""Requests that concern a whole host: maintain, fail, recover. Degraded hosts have a file of their own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from forewarn.core.availability import would_break_for_ever
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Host, Vm
 from forewarn.core.notice import (
-    DEGRADED_NOTICE,
     DESCRIPTIONS,
     FREEZE_SECONDS,
     LIVE_MIGRATION,
@@ -18,11 +18,11 @@ from forewarn.core.notice import (
 )
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
-from forewarn.core.placement import choose_host
+from forewarn.core.placement import Vacancies
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host
 from forewarn.core.requests.vms import overtake
-from forewarn.core.steps import announce, cancel, strike
+from forewarn.core.steps import announce, cancel, restores, strike
 from forewarn.core.terms import Action, Cause, Condition, Kind, Source, VmState
 
 
@@ -35,6 +35,7 @@ class Maintenance:
     duration_seconds: int | None = None
     notice: timedelta | None = None
     description: str | None = None
+    is_forced: bool = False  # whatever the minimums of sets
 
 
 _HOST_ACTIONS = {Kind.FREEZE: Action.FREEZE, Kind.REBOOT: Action.REBOOT, Kind.REDEPLOY: Action.REDEPLOY}
@@ -49,23 +50,26 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         return Refusal(
             Code.NOT_ALLOWED, f"{name} has failed; it cannot be maintained.", f"forewarn host recover {name}"
         )
-    if refusal := _too_short(asked.kind, asked.notice, rules):
+    if refusal := too_short(asked.kind, asked.notice, rules) or too_long(asked.duration_seconds, rules):
         return refusal
     if asked.by_live_migration and (refusal := _cannot_migrate(draft, host, asked)):
+        return refusal
+    if not asked.is_forced and (refusal := _never_enough(draft, host)):
         return refusal
     default_seconds = FREEZE_SECONDS if asked.kind is Kind.FREEZE else UNKNOWN_SECONDS
     default_text = LIVE_MIGRATION if asked.by_live_migration else DESCRIPTIONS[Cause.MAINTAIN]
     action = Action.MIGRATE if asked.by_live_migration else _HOST_ACTIONS[asked.kind]
     work = replace(
-        _work_on(draft, host, Cause.MAINTAIN, action, asked.kind, operation),
+        work_on(draft, host, Cause.MAINTAIN, action, asked.kind, operation),
         description=default_text if asked.description is None else asked.description,
         duration_seconds=default_seconds if asked.duration_seconds is None else asked.duration_seconds,
     )
-    announce(draft, work, _vms_on(draft, host), asked.notice or rules.least_notice[asked.kind])
+    announce(draft, work, vms_on(draft, host), asked.notice or rules.least_notice[asked.kind])
     return None
 
 
-def _vms_on(draft: Draft, host: Host) -> list[Vm]:
+def vms_on(draft: Draft, host: Host) -> list[Vm]:
+    """The VMs that feel what is done to the host."""
     return [vm for vm in draft.world.vms_on(host.name) if vm.is_on_host]
 
 
@@ -76,8 +80,9 @@ def _cannot_migrate(draft: Draft, host: Host, asked: Maintenance) -> Refusal | N
             f"A live migration is felt as a Freeze, not as a {asked.kind}.",
             'Ask for kind "Freeze" with by "live_migration".',
         )
-    for vm in _vms_on(draft, host):
-        if choose_host(draft.world, vm, elsewhere=True) is None:
+    vacancies = Vacancies(draft.world)
+    for vm in vms_on(draft, host):
+        if vacancies.choose(vm, elsewhere=True) is None:
             return Refusal(
                 Code.NOT_ALLOWED,
                 f"{vm.name} cannot be migrated off {host.name}: no other host may take it.",
@@ -86,7 +91,33 @@ def _cannot_migrate(draft: Draft, host: Host, asked: Maintenance) -> Refusal | N
     return None
 
 
-def _too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:
+def _never_enough(draft: Draft, host: Host) -> Refusal | None:
+    """A set whose minimum the work would break however long it waited."""
+    for excess in would_break_for_ever(draft.world, [vm.name for vm in vms_on(draft, host)]):
+        name, names = excess.set_name, ", ".join(excess.wanted)
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"{host.name} cannot be maintained: {excess.minimum} of the {excess.size} VMs of {name} are to be "
+            f"available, and {host.name} has {len(excess.wanted)} of them ({names}).",
+            f"Move some away (forewarn vm redeploy {excess.wanted[-1]}), or lower min_available of {name}.",
+        )
+    return None
+
+
+def too_long(seconds: int | None, rules: Rules) -> Refusal | None:
+    """No, if the work is expected to take longer than an action is waited for: it could only fail."""
+    if seconds is None or seconds < rules.action_limit.total_seconds():
+        return None
+    return Refusal(
+        Code.NOT_ALLOWED,
+        f"Work of {seconds} s cannot be done: an action that has no outcome after {in_words(rules.action_limit)} "
+        "has failed.",
+        "Ask for less, or serve with a larger --action-limit.",
+    )
+
+
+def too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:
+    """Whether less notice is asked for than the kind allows."""
     least = rules.least_notice[kind]
     if notice is None or notice >= least:
         return None
@@ -97,29 +128,7 @@ def _too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | 
     )
 
 
-def degrade(draft: Draft, name: str, notice: timedelta | None, operation: str, rules: Rules) -> Refusal | None:
-    """A host that is expected to fail: its VMs are to be redeployed, days ahead."""
-    host = find_host(draft.world, name)
-    if isinstance(host, Refusal):
-        return host
-    if host.condition is not Condition.UP:
-        return Refusal(Code.NOT_ALLOWED, f"{name} is {host.condition} already.", f"forewarn host recover {name}")
-    if refusal := _too_short(Kind.REDEPLOY, notice, rules):
-        return refusal
-    if notice is not None and notice > DEGRADED_NOTICE:
-        return Refusal(
-            Code.NOT_ALLOWED,
-            f"A degraded host gets at most {in_words(DEGRADED_NOTICE)} of notice; "
-            f"{in_words(notice)} was asked for.",
-            f"Ask for {in_words(DEGRADED_NOTICE)} or less.",
-        )
-    draft.put(replace(host, condition=Condition.DEGRADED))
-    work = _work_on(draft, host, Cause.DEGRADE, Action.REDEPLOY, Kind.REDEPLOY, operation)
-    announce(draft, work, _vms_on(draft, host), notice or DEGRADED_NOTICE)
-    return None
-
-
-def fail(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | None:
+def fail(draft: Draft, name: str, operation: str, rules: Rules, kind: Kind | None = None) -> Refusal | None:
     """A host that has failed: events are born Started, and the VMs are brought back elsewhere."""
     host = find_host(draft.world, name)
     if isinstance(host, Refusal):
@@ -130,17 +139,24 @@ def fail(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | Non
     for announced in list(draft.world.operations_on_host(name)):
         if announced.phase is Phase.SCHEDULED:
             cancel(draft, announced, f"{name} has failed")
-    vms = _vms_on(draft, host)
+    vms = vms_on(draft, host)
     for vm in vms:
         overtake(draft, vm, f"{name} has failed")
         draft.put(replace(vm, state=VmState.DOWN))
+    lost = [vm for vm in vms if not _is_to_be_brought_back_from(draft, name, vm)]
     on_their_way = list(draft.world.heading_to(name))  # what brings them there ends first
-    work = _work_on(draft, host, Cause.FAIL, Action.RESTORE, rules.failed_host_kind, operation)
-    strike(draft, work, [*vms, *on_their_way], rules)
+    work = work_on(draft, host, Cause.FAIL, Action.RESTORE, kind or rules.failed_host_kind, operation)
+    strike(draft, work, [*lost, *on_their_way], rules)
     return None
 
 
-def _work_on(draft: Draft, host: Host, cause: Cause, action: Action, kind: Kind, operation: str) -> Operation:
+def _is_to_be_brought_back_from(draft: Draft, host: str, vm: Vm) -> bool:
+    """Whether the host has failed under the VM before, and that is still to be mended: it is mended once."""
+    return any(operation.host == host for operation in restores(draft, vm.name))
+
+
+def work_on(draft: Draft, host: Host, cause: Cause, action: Action, kind: Kind, operation: str) -> Operation:
+    """An operation on a whole host, as the platform asks for it."""
     return Operation(
         id=operation,
         cause=cause,
@@ -162,7 +178,11 @@ def recover(draft: Draft, name: str) -> Refusal | None:
     if isinstance(host, Refusal):
         return host
     if host.condition is Condition.UP:
-        return Refusal(Code.NOT_ALLOWED, f"{name} is up; there is nothing to recover.")
+        return Refusal(
+            Code.NOT_ALLOWED,
+            f"{name} is up; there is nothing to recover.",
+            "See which hosts are sick: forewarn host list",
+        )
     draft.put(replace(host, condition=Condition.UP))
     draft.note("recover", subject=name)
     for operation in list(draft.world.operations_on_host(name)):

@@ -17,17 +17,20 @@ def make_up_for_lateness(draft: Draft, late: Iterable[Entity], shown: int, rules
     """Promise anew what nobody could read in time.
 
     `shown` is the last commit that is known to have been shown. An event made after it gets its whole notice from
-    now; an operation that has started and touched nothing gets its lead.
+    now, one that was moved after it at least the least of its kind; an operation that has started and touched
+    nothing gets its lead.
     """
     for entity in late:
-        if isinstance(entity, Event) and entity.made_in > shown and entity.operation in draft.world.operations:
-            _promise_anew(draft, draft.event(entity.id))
+        if isinstance(entity, Event) and entity.operation in draft.world.operations:
+            if max(entity.made_in, entity.moved_in) > shown:
+                _promise_anew(draft, draft.event(entity.id), rules)
         elif isinstance(entity, Operation) and entity.id in draft.world.operations:
             _lead_anew(draft, draft.operation(entity.id), rules)
 
 
-def _promise_anew(draft: Draft, event: Event) -> None:
-    not_before = notice_ends(draft.now, event.notice)
+def _promise_anew(draft: Draft, event: Event, rules: Rules) -> None:
+    notice = rules.least_notice[event.kind] if event.moved_in else event.notice
+    not_before = notice_ends(draft.now, notice)
     if event.phase is Phase.SCHEDULED and not_before > event.not_before:
         draft.put(replace(event, not_before=not_before, promised_at=not_before))
 

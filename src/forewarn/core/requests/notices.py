@@ -20,15 +20,26 @@ from forewarn.core.terms import Cause
 def call_off(draft: Draft, operation: Operation, rules: Rules) -> Refusal | None:
     """Cancel an operation that has not started: all its events go, or none."""
     if operation.phase is not Phase.SCHEDULED:
+        told = next((each.short_id for each in draft.events_of(operation.id) if each.phase.is_open), None)
         return Refusal(
             Code.ILLEGAL_STEP,
             f"{operation.title} is {operation.phase}; only what is Scheduled can be cancelled.",
+            f"It ends by itself; follow it: forewarn event watch {told}" if told else "Wait until it has ended.",
         )
     cancel(draft, operation, f"cancelled by {draft.actor}")
     if operation.cause is Cause.EVICT:  # what the eviction had overtaken concerns the VM again
         for name in operation.targets:
             join(draft, draft.vm(name), rules)
     return None
+
+
+def has_ended(event: Event, participle: str) -> Refusal:
+    """No: the event and its operation are over."""
+    return Refusal(
+        Code.ILLEGAL_STEP,
+        f"{event.title} is {event.phase}; it cannot be {participle}.",
+        f"See how it ended: forewarn event show {event.short_id}",
+    )
 
 
 def approve_events(draft: Draft, events: Iterable[Event], by: str) -> None:

@@ -11,6 +11,7 @@ from forewarn.core.fleet import Vm
 from forewarn.core.notice import DESCRIPTIONS, Rules
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
+from forewarn.core.placement import waits_for_host
 from forewarn.core.policy import is_approved_beforehand
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm, in_the_way
@@ -39,6 +40,10 @@ USER_REQUESTS: dict[Cause, UserRequest] = {
     Cause.DEALLOCATE: UserRequest(Action.DEALLOCATE, None, _UP | {VmState.STOPPED}),
     Cause.START: UserRequest(Action.START, None, _ANY - {VmState.RUNNING}),
 }
+
+
+# What an owner may ask for while no host may take a VM whose own has failed. Bringing it up is under way already.
+_INSTEAD_OF_WAITING = frozenset({Cause.STOP, Cause.DEALLOCATE, Cause.DELETE})
 
 
 def ask_for_vm(
@@ -136,6 +141,8 @@ def _wrong_state(vm: Vm, cause: Cause) -> Refusal | None:
 
 def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:
     for other in draft.world.operations_on_vm(vm.name):
+        if cause in _INSTEAD_OF_WAITING and waits_for_host(draft.world, other, vm.name):
+            continue
         if other.cause.is_users or other.phase is Phase.STARTED:
             return in_the_way(draft, vm, f"{vm.name} cannot {_VERBS[cause]}", other)
     return None
@@ -156,7 +163,7 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     )
 
 
-def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | None:
+def evict(draft: Draft, name: str, operation: str, rules: Rules, batch: str | None = None) -> Refusal | None:
     """Take a Spot VM's capacity back: Preempt, which outranks all that is only scheduled for the VM."""
     vm = find_vm(draft.world, name)
     if isinstance(vm, Refusal):
@@ -187,6 +194,7 @@ def evict(draft: Draft, name: str, operation: str, rules: Rules) -> Refusal | No
             created_at=draft.now,
             phase=Phase.SCHEDULED,
             description=DESCRIPTIONS[Cause.EVICT],
+            batch=batch,
         ),
         [vm],
         rules.least_notice[Kind.PREEMPT],

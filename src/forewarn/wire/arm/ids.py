@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
+from forewarn.core.fleet import AvailabilitySet, CloudService, ScaleSet, Vm, VmSet
 from forewarn.core.requests.machines import SetRef
 from forewarn.core.world import World
 
@@ -12,6 +12,8 @@ COMPUTE = "Microsoft.Compute"
 VMS = "virtualMachines"
 SCALE_SETS = "virtualMachineScaleSets"
 AVAILABILITY_SETS = "availabilitySets"
+CLOUD_SERVICES = "cloudServices"
+_KIND_OF_SET = {ScaleSet: SCALE_SETS, AvailabilitySet: AVAILABILITY_SETS, CloudService: CLOUD_SERVICES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +31,19 @@ class Ids:
         """A resource group's."""
         return f"{self.root}/resourceGroups/{name}"
 
-    def of_set(self, owner: AvailabilitySet | ScaleSet) -> str:
+    def of_set(self, owner: VmSet) -> str:
         """A set's."""
-        kind = SCALE_SETS if isinstance(owner, ScaleSet) else AVAILABILITY_SETS
-        return f"{self.group(owner.resource_group)}/providers/{COMPUTE}/{kind}/{owner.name}"
+        return f"{self.group(owner.resource_group)}/providers/{COMPUTE}/{_KIND_OF_SET[type(owner)]}/{owner.name}"
 
     def of_vm(self, world: World, vm: Vm) -> str:
         """A VM's; an instance of a scale set is found under that."""
         owner = world.sets.get(vm.set_name) if vm.set_name else None
         if isinstance(owner, ScaleSet) and vm.instance is not None:
             return f"{self.of_set(owner)}/{VMS}/{vm.instance}"
+        return self.of_single_vm(vm)
+
+    def of_single_vm(self, vm: Vm) -> str:
+        """That of a VM outside a scale set."""
         return f"{self.group(vm.resource_group)}/providers/{COMPUTE}/{VMS}/{vm.name}"
 
     def set_in(self, resource_id: str, kind: str) -> SetRef | None:

@@ -15,11 +15,12 @@ _RESOURCE_TYPE = "VirtualMachine"
 def render(document: Document, version: EventsVersion) -> bytes:
     """The document's body: compact, one line, members in the order of the real service."""
     prefix = "_" if version.prefixes_names and not document.names_role_instances else ""
-    events = [_event(event, version, prefix) for event in document.events if event.kind in version.kinds]
+    events = [event_members(event, version, prefix) for event in document.events if event.kind in version.kinds]
     return to_json({"DocumentIncarnation": document.incarnation, "Events": events})
 
 
-def _event(event: Event, version: EventsVersion, prefix: str) -> dict[str, object]:
+def event_members(event: Event, version: EventsVersion, prefix: str = "") -> dict[str, object]:
+    """One event, in the members that the version has."""
     later_members: dict[str, object] = {
         "Description": event.description,
         "EventSource": event.source,
@@ -31,7 +32,7 @@ def _event(event: Event, version: EventsVersion, prefix: str) -> dict[str, objec
         "EventType": event.kind,
         "ResourceType": _RESOURCE_TYPE,
         "Resources": [prefix + name for name in event.resources],
-        "NotBefore": "" if event.phase is Phase.STARTED else rfc1123(event.not_before),
+        "NotBefore": rfc1123(event.not_before) if event.phase is Phase.SCHEDULED else "",
         **{member: later_members[member] for member in version.members},
     }
 

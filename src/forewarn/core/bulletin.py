@@ -1,0 +1,50 @@
+"""Bulletins: what those are told who listen from outside, of one event after one commit.
+
+Guests see an event while it is open; a bulletin also tells how it ended. A commit makes one for every event that
+it makes, ends, or lets look different, whether the guests of its scope ask for it or not.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from datetime import datetime
+
+from forewarn.core.draft import Draft
+from forewarn.core.event import Event
+from forewarn.core.fleet import Vm, VmSet
+from forewarn.core.scope import ScopeKind
+
+Owner = Vm | VmSet
+
+
+@dataclass(frozen=True, slots=True)
+class Bulletin:
+    """An event as a commit left it."""
+
+    event: Event
+    owner: Owner | None  # the machine or the set whose scope is told; None: it went in an earlier commit
+    at: datetime
+
+    @property
+    def id(self) -> str:
+        """The same for every listener, and however often it is told."""
+        return str(uuid.uuid5(uuid.UUID(self.event.id), str(self.event.version)))
+
+    @property
+    def sequence(self) -> int:
+        """The number of the commit: larger for what happened later."""
+        return self.event.version
+
+
+def bulletins(draft: Draft) -> list[Bulletin]:
+    """What there is to tell of a draft, the oldest event first."""
+    told = sorted(draft.shown_events(), key=lambda event: event.number)
+    return [Bulletin(event, _owner(draft, event), draft.now) for event in told]
+
+
+def _owner(draft: Draft, event: Event) -> Owner | None:
+    scope = draft.scope_or_none(event.scope)
+    if scope is None:
+        return None
+    return draft.find_vm(scope.subject) if scope.kind is ScopeKind.VM else draft.vm_set(scope.subject)

@@ -1,0 +1,1 @@
+"""What webhooks are told, in two forms, and how it is signed."""

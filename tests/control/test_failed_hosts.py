@@ -1,0 +1,201 @@
+"""A failed host whose VMs no other host may take: they are waited for, and brought back as soon as one may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Cause, Condition, Kind, VmState
+from forewarn.wire import rest
+from forewarn.wire.fleet_file import read_json
+from tests.control.bench import Bench, fleet, vm
+
+
+def alone(*more: dict[str, Any], hosts: int = 1, **sets: list[dict[str, Any]]) -> Bench:
+    bench = Bench(fleet(vm("x", "host-0"), *more, hosts=hosts, **sets))
+    bench.turn_on("x")
+    return bench
+
+
+def waits(bench: Bench, accepted: Any) -> list[str]:
+    return rest.waiting_for(bench.plane.world, bench.operation(accepted), bench.clock.now())
+
+
+def test_a_vm_that_no_host_may_take_is_waited_for_and_its_event_stays_started():
+    bench = alone()
+
+    failed = bench.fail("host-0")
+    bench.advance(days=3)
+
+    assert bench.phases(failed) == ["Started"]
+    assert bench.vm("x").state is VmState.DOWN
+    assert waits(bench, failed) == ["a host that may take x (none may: host-0 has failed)"]
+
+
+def test_what_it_waits_for_names_the_zone_and_what_is_the_matter_with_the_hosts_there():
+    hosts = [{"name": f"host-{n}", "zone": "1" if n < 5 else "2"} for n in range(6)]
+    bench = Bench({"hosts": hosts, "vms": [vm("x", "host-0"), vm("y", "host-1"), vm("z", "host-2")]})
+    bench.maintain("host-1", Kind.REBOOT)
+    bench.degrade("host-2")
+    bench.fail("host-3")
+    bench.fail("host-4")
+
+    failed = bench.fail("host-0")
+    bench.advance(seconds=10)
+
+    (said,) = waits(bench, failed)
+    assert said == (
+        "a host that may take x (none in zone 1 may: host-0 has failed, host-1 is under notice, "
+        "host-2 is degraded and 2 more like them)"
+    )
+
+
+def back_by_its_own_recovery(bench: Bench) -> None:
+    assert bench.plane.recover("host-0", "operator") is None
+
+
+def back_by_another_recovery(bench: Bench) -> None:
+    assert bench.plane.recover("host-1", "operator") is None
+
+
+def back_by_a_new_host(bench: Bench) -> None:
+    spec = read_json(fleet(vm("x", "host-0"), hosts=3)).spec
+    assert all(isinstance(line, str) for line in bench.plane.apply_fleet(spec, "operator"))
+
+
+@pytest.mark.parametrize(
+    ("change", "host"),
+    [(back_by_its_own_recovery, "host-0"), (back_by_another_recovery, "host-1"), (back_by_a_new_host, "host-2")],
+    ids=["the host recovers", "another host recovers", "a host is added"],
+)
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "after a restart"])
+def test_it_is_brought_back_as_soon_as_a_host_may_take_it(
+    change: Callable[[Bench], None], host: str, *, restarts: bool
+):
+    bench = alone(hosts=2)
+    bench.fail("host-1")
+    failed = bench.fail("host-0")
+    bench.advance(hours=2)
+    if restarts:
+        bench.start_plane()
+
+    change(bench)
+    bench.advance(minutes=3)
+
+    assert bench.phases(failed) == ["Completed"]
+    assert (bench.vm("x").state, bench.vm("x").host) == (VmState.RUNNING, host)
+    assert bench.effects("x") == ["restore"]
+
+
+def test_it_is_brought_back_when_work_on_the_only_other_host_ends():
+    bench = alone(vm("y", "host-1"), hosts=2)
+    bench.maintain("host-1", Kind.REBOOT)
+    failed = bench.fail("host-0")
+    bench.advance(minutes=10)
+    waited = waits(bench, failed)
+
+    bench.advance(minutes=10)
+
+    assert waited == ["a host that may take x (none may: host-0 has failed, host-1 is under notice)"]
+    assert bench.phases(failed) == ["Completed"]
+    assert bench.vm("x").host == "host-1"
+
+
+@pytest.mark.parametrize(
+    ("cause", "state"),
+    [(Cause.STOP, VmState.STOPPED), (Cause.DEALLOCATE, VmState.DEALLOCATED), (Cause.DELETE, None)],
+)
+def test_an_owner_who_does_not_wait_takes_the_vm_out_of_the_event(cause: Cause, state: VmState | None):
+    bench = alone()
+    failed = bench.fail("host-0")
+    bench.advance(hours=1)
+
+    asked = bench.ask(cause, "x")
+    bench.advance(minutes=1)
+
+    assert bench.operation(asked).phase is Phase.COMPLETED
+    assert bench.phases(failed) == ["Completed"]
+    assert bench.operation(failed).phase is Phase.COMPLETED
+    left = bench.plane.world.vms.get("x")
+    assert (left and left.state) is state
+
+
+@pytest.mark.parametrize(
+    ("cause", "verb"), [(Cause.START, "started"), (Cause.REDEPLOY, "redeployed"), (Cause.RESTART, "restarted")]
+)
+def test_an_owner_is_told_that_a_vm_that_waits_for_a_host_is_being_brought_up_already(cause: Cause, verb: str):
+    bench = alone()
+    failed = bench.fail("host-0")
+    bench.advance(hours=1)
+
+    refusal = bench.ask(cause, "x")
+    bench.plane.recover("host-0", "operator")
+    bench.advance(minutes=20)
+
+    started = f"Redeploy of host-0 has started ({bench.event(failed).short_id})."
+    assert refusal.message == f"x cannot be {verb}: {started}"
+    assert bench.phases(failed) == ["Completed"]
+    assert bench.vm("x").state is VmState.RUNNING
+    assert bench.effects("x") == ["restore"]
+
+
+def test_a_spot_vm_that_waits_for_a_host_can_be_evicted():
+    bench = Bench(fleet(vm("x", "host-0", priority="Spot"), hosts=1))
+    failed = bench.fail("host-0")
+    bench.advance(hours=1)
+
+    bench.evict("x")
+    bench.advance(minutes=2)
+
+    assert bench.vm("x").state is VmState.DEALLOCATED
+    assert bench.phases(failed) == ["Completed"]
+
+
+def test_a_vm_that_is_back_does_not_wait_with_those_that_no_host_may_take():
+    hosts = [{"name": "host-0"}, {"name": "host-1", "zone": "1"}]
+    bench = Bench({"hosts": hosts, "vms": [vm("here", zone="1"), vm("there", zone="2")]})
+
+    failed = bench.fail("host-0")
+    bench.advance(minutes=5)
+    here, there = sorted(bench.events(failed), key=lambda event: event.resources)
+    restart = bench.ask(Cause.RESTART, "here")
+
+    assert (here.phase, there.phase) == (Phase.COMPLETED, Phase.STARTED)
+    assert bench.operation(failed).targets == ("there",)
+    assert bench.operation(restart).phase is Phase.STARTED
+
+
+def test_planned_work_on_another_update_domain_waits_until_the_vm_is_back():
+    hosts = [{"name": "host-0", "zone": "1"}, {"name": "host-1", "zone": "2"}]
+    web = [vm(f"web-{n}", f"host-{n}", availability_set="web") for n in range(2)]
+    bench = Bench({"hosts": hosts, "vms": web, "availability_sets": [{"name": "web"}]})
+    bench.fail("host-0")
+    reboot = bench.maintain("host-1", Kind.REBOOT)
+
+    bench.advance(minutes=20)
+
+    down = "update domain 0 of web, which is down until Redeploy of host-0 ends (web-0)"
+    assert bench.waiting_for(reboot)[0] == down
+    bench.plane.recover("host-0", "operator")
+    bench.advance(minutes=5)
+    assert bench.phases(reboot) == ["Completed"]
+
+
+def test_a_host_that_fails_again_before_its_vms_are_back_brings_them_back_once():
+    bench = alone()
+    first = bench.fail("host-0")
+    bench.advance(minutes=5)
+    assert bench.plane.recover("host-0", "operator") is None
+    assert bench.plane.fail("host-0", "operator")
+    bench.advance(minutes=5)
+    before = bench.phases(first)
+
+    bench.plane.recover("host-0", "operator")
+    bench.advance(minutes=5)
+
+    assert (before, bench.phases(first)) == (["Started"], ["Completed"])
+    assert bench.effects("x") == ["restore"]
+    assert bench.plane.world.hosts["host-0"].condition is Condition.UP

@@ -1,0 +1,354 @@
+"""A wave goes on only when the one before it is well: from the fleet file to what operators read."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from forewarn.control.health import HealthChecks
+from forewarn.core import rollout_course
+from forewarn.core.health import NotYet
+from forewarn.core.rollout import RolloutState
+from tests.rest.test_rest import refused
+from tests.rollouts.bench import RolloutBench, grid, minutes
+from tests.rollouts.shop import Shop
+from tests.running import RunningService, running, wait_until
+
+ILL = "the health check of set0 answered 503"
+
+
+def checked(check: str | None) -> dict[str, Any]:
+    """Two update domains of one set with that check."""
+    fleet = grid(domains=2)
+    fleet["availability_sets"][0]["health_check"] = check
+    return fleet
+
+
+def first_wave_done(service: RunningService, **body: Any) -> str:
+    """A rollout whose first wave has just ended."""
+    rollout = service.post("/v1/rollouts", {"kind": "Reboot", **body})["id"]
+    service.advance(minutes=16, seconds=5)
+    return rollout
+
+
+def test_a_wave_whose_set_answers_503_is_waited_for_and_then_pauses_the_rollout_which_says_why(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        waiting = service.get(f"/v1/rollouts/{rollout}")
+        service.advance(minutes=9, seconds=59)
+        still_waiting = service.get(f"/v1/rollouts/{rollout}")
+        service.advance(seconds=1)
+        paused = service.get(f"/v1/rollouts/{rollout}")
+
+    assert (waiting["state"], waiting["hosts_done"]) == ("Running", 1)
+    assert waiting["waiting_for"] == [f"the last wave to be healthy, until 12:26:05Z: {ILL}"]
+    assert still_waiting["waiting_for"] == waiting["waiting_for"]
+    assert (paused["state"], paused["hosts_done"]) == ("Paused", 1)
+    assert paused["reason"] == f"1 of 1 VMs of the last wave are unhealthy, and 0 % may be ({ILL})"
+    assert paused["waiting_for"] == [f"somebody to resume it: {paused['reason']}"]
+
+
+def test_a_wave_that_gets_well_while_it_is_waited_for_lets_the_rollout_go_on(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        service.advance(minutes=5)
+        shop.status = 200
+        service.advance(days=1)
+
+        assert service.get(f"/v1/rollouts/{rollout}")["state"] == "Completed"
+
+
+def test_a_paused_rollout_goes_on_once_its_set_is_well_and_somebody_resumes_it(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        service.advance(hours=2)
+        shop.status = 200
+
+        service.post(f"/v1/rollouts/{rollout}/resume")
+        service.advance(seconds=1)
+        resumed = service.get(f"/v1/rollouts/{rollout}")
+        service.advance(days=1)
+        over = service.get(f"/v1/rollouts/{rollout}")
+
+    assert (resumed["state"], resumed["hosts_open"]) == ("Running", ["host-1-0"])
+    assert over["state"] == "Completed"
+
+
+def test_a_resumed_rollout_gives_the_wave_its_time_to_be_healthy_anew(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        service.advance(hours=2)
+
+        resumed = service.post(f"/v1/rollouts/{rollout}/resume")
+        service.advance(minutes=9, seconds=59)
+        waiting = service.get(f"/v1/rollouts/{rollout}")
+        service.advance(seconds=1)
+        paused = service.get(f"/v1/rollouts/{rollout}")
+
+    assert resumed["state"] == waiting["state"] == "Running"
+    assert waiting["waiting_for"] == [f"the last wave to be healthy, until 14:26:05Z: {ILL}"]
+    assert paused["state"] == "Paused"
+
+
+def test_while_real_time_passes_a_resumed_rollout_does_not_go_by_the_answer_from_before_it_was_mended(shop: Shop):
+    shop.status = 503
+    bench = RolloutBench(checked(shop.url))
+    health = HealthChecks(lambda _: shop.url, bench.clock.now)
+    bench.verdict = health.verdict
+    rollout = bench.roll()
+    bench.advance(minutes=15, seconds=14)
+    wait_until(lambda: "503" in (health.heard("set0", bench.clock.now()) or ""), "the bad answer")
+    bench.advance(minutes=20)
+    assert bench.rollout(rollout).state is RolloutState.PAUSED
+    shop.status = 200
+
+    bench.resume(rollout)
+    wait_until(lambda: health.heard("set0", bench.clock.now() - minutes(60)) is None, "the good answer")
+
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+
+
+def test_a_rollout_that_is_resumed_anyway_goes_on_beside_an_unhealthy_set(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        service.advance(hours=2)
+
+        service.post(f"/v1/rollouts/{rollout}/resume", {"anyway": True})
+        service.advance(seconds=1)
+        resumed = service.get(f"/v1/rollouts/{rollout}")
+        service.advance(days=1)
+        over = service.get(f"/v1/rollouts/{rollout}")
+
+    assert (resumed["state"], resumed["hosts_open"]) == ("Running", ["host-1-0"])
+    assert over["state"] == "Completed"
+
+
+def test_a_rollout_may_be_told_to_bear_with_unhealthy_vms(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service, max_unhealthy_percent=100)
+        service.advance(days=1)
+
+        assert service.get(f"/v1/rollouts/{rollout}")["state"] == "Completed"
+
+
+def test_the_check_is_asked_only_when_the_soak_is_over(shop: Shop):
+    with running(checked(shop.url)) as service:
+        first_wave_done(service, soak_seconds=3600)
+        service.advance(minutes=59)
+        before = list(shop.asked)
+        service.advance(minutes=1)
+
+    assert before == []
+    assert shop.asked == ["/"]
+
+
+def test_looking_at_a_rollout_does_not_ask_its_checks(shop: Shop):
+    shop.status = 503
+    with running(checked(shop.url)) as service:
+        rollout = first_wave_done(service)
+        asked = len(shop.asked)
+        for path in ("/v1/rollouts", f"/v1/rollouts/{rollout}"):
+            service.get(path)
+
+    assert asked > 0
+    assert len(shop.asked) == asked
+
+
+def test_a_set_may_name_a_command_of_the_service(tmp_path):
+    sign = tmp_path / "well"
+    commands = {"look": ("/bin/sh", "-c", f'echo "no sign of $FOREWARN_SET"; test -e {sign}')}
+    with running(checked("look"), health_command=commands) as service:
+        rollout = first_wave_done(service)
+        ill = service.get(f"/v1/rollouts/{rollout}")["waiting_for"]
+        sign.touch()
+        service.advance(days=1)
+        over = service.get(f"/v1/rollouts/{rollout}")
+
+    assert ill == [
+        "the last wave to be healthy, until 12:26:05Z: the health check of set0 ended with 1: no sign of set0"
+    ]
+    assert over["state"] == "Completed"
+
+
+def test_a_command_that_the_service_has_not_been_given_holds_the_rollout_and_names_the_setting():
+    with running(checked("look")) as service:
+        rollout = first_wave_done(service)
+
+        (waits,) = service.get(f"/v1/rollouts/{rollout}")["waiting_for"]
+
+    assert "has no command for (--health-command look=...)" in waits
+
+
+def test_a_check_that_hangs_blocks_nothing_while_real_time_passes_and_counts_as_no_answer(shop: Shop):
+    shop.may_answer.clear()
+    bench = RolloutBench(checked(shop.url))
+    bench.verdict = HealthChecks(lambda _: shop.url, bench.clock.now).verdict
+    rollout = bench.roll()
+
+    bench.advance(minutes=16)
+    waits = bench.waits(rollout)
+    bench.advance(minutes=20)
+
+    assert waits[0].endswith("the health check of set0 has not answered yet")
+    assert bench.rollout(rollout).state is RolloutState.PAUSED
+    assert "has not answered yet" in bench.rollout(rollout).reason
+    shop.may_answer.set()
+
+
+def test_while_real_time_passes_the_answer_is_seen_at_the_next_look(shop: Shop):
+    bench = RolloutBench(checked(shop.url))
+    health = HealthChecks(lambda _: shop.url, bench.clock.now)
+    bench.verdict = health.verdict
+    rollout = bench.roll()
+    bench.advance(minutes=15, seconds=14)
+    wait_until(lambda: health.heard("set0", bench.clock.now()) is None, "the answer")
+
+    bench.advance(seconds=5)
+
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+
+
+def test_the_last_answer_opens_the_gate_though_no_time_passes(shop: Shop):
+    shop.may_answer.clear()
+    bench = RolloutBench(checked(shop.url))
+    is_told = threading.Event()
+    bench.verdict = HealthChecks(lambda _: shop.url, bench.clock.now, all_answered=is_told.set).verdict
+    rollout = bench.roll(recovery=timedelta(0))
+    bench.advance(minutes=15, seconds=14)
+    before = bench.states(rollout)
+
+    shop.may_answer.set()
+    assert is_told.wait(20)
+    bench.plane.look_at_rollouts()
+    bench.plane.tick()
+
+    assert before == {"host-0-0": "Done", "host-1-0": "Waiting"}
+    assert bench.states(rollout) == {"host-0-0": "Done", "host-1-0": "Open"}
+
+
+def test_while_a_check_is_waited_for_the_store_is_free(shop: Shop, tmp_path: Path):
+    shop.may_answer.clear()
+    file = tmp_path / "store.db"
+    with running(checked(shop.url), store=f"sqlite:///{file}") as service:
+        rollout = service.post("/v1/rollouts", {"kind": "Reboot"})["id"]
+        waiting = threading.Thread(target=service.advance, kwargs={"minutes": 17})
+        waiting.start()
+        wait_until(lambda: bool(shop.asked), "the check to be asked")
+        with closing(sqlite3.connect(file, timeout=0, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")  # raises where somebody else is writing
+            other.execute("ROLLBACK")
+        is_waiting = waiting.is_alive()
+        shop.may_answer.set()
+        waiting.join(20)
+
+        assert is_waiting
+        assert service.get(f"/v1/rollouts/{rollout}")["waiting_for"][0].startswith("update domain 0 of set0")
+
+
+def test_all_checks_of_a_wave_are_asked_at_once_by_a_virtual_clock(shop: Shop):
+    shop.may_answer.clear()
+    fleet = grid(sets=12, domains=2)
+    for each in fleet["availability_sets"]:
+        each["health_check"] = shop.url
+    with running(fleet) as service:
+        service.post("/v1/rollouts", {"kind": "Reboot"})
+        waiting = threading.Thread(target=service.advance, kwargs={"minutes": 17})
+        waiting.start()
+        wait_until(lambda: len(shop.asked) == 12, "all of them to be asked")
+        shop.may_answer.set()
+        waiting.join(20)
+
+        assert not waiting.is_alive()
+        assert len(shop.asked) == 12
+
+
+def test_a_service_on_real_time_goes_on_when_the_answer_comes_and_not_at_the_next_look(shop: Shop):
+    shop.may_answer.clear()
+    quick = {"clock": "system", "clock_start": None, "lead": 0.0, "simulated_seconds": {"freeze": 0.0}}
+    with (
+        patch.object(rollout_course, "HEALTH_EVERY", timedelta(hours=1)),
+        running(checked(shop.url), **quick) as service,
+    ):
+        rollout = service.post("/v1/rollouts", {"kind": "Freeze", "recovery_seconds": 0})["id"]
+        (event,) = service.get("/v1/events")["events"]
+        service.post(f"/v1/events/{event['id']}/approve")
+        wait_until(lambda: bool(shop.asked), "the check to be asked")
+        held = service.get(f"/v1/rollouts/{rollout}")
+        shop.may_answer.set()
+
+        wait_until(
+            lambda: service.get(f"/v1/rollouts/{rollout}")["hosts_open"] == ["host-1-0"], "the next wave to begin"
+        )
+
+    assert (held["hosts_done"], held["hosts_open"]) == (1, [])
+    assert "has not answered yet" in held["waiting_for"][0]
+
+
+def test_a_wave_whose_checks_are_still_to_be_asked_does_not_pause_its_rollout():
+    bench = RolloutBench(checked("http://web.example/"))
+    said: list[str | None] = [NotYet("the health check of set0 has not answered yet")]
+    bench.verdict = lambda *_: said[0]
+    rollout = bench.roll(health_wait=timedelta(0), recovery=timedelta(0))
+    bench.advance(minutes=16)
+    waiting = bench.waits(rollout)
+    said[0] = None
+    bench.advance(seconds=5)
+
+    assert waiting == ["checks of the last wave to answer: the health check of set0 has not answered yet"]
+    assert bench.states(rollout) == {"host-0-0": "Done", "host-1-0": "Open"}
+
+
+# In the fleet file.
+
+
+@pytest.mark.parametrize("check", ["http://10.0.0.1/ready", "https://web.example:8443/a?b=1", "check_web-1"])
+def test_a_health_check_is_an_address_or_a_name_and_is_exported_again(check: str):
+    with running(checked(check)) as service:
+        assert service.get("/v1/fleet")["availability_sets"][0]["health_check"] == check
+
+
+@pytest.mark.parametrize("section", ["availability_sets", "scale_sets", "cloud_services"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        "",
+        "rm -rf /",
+        "/bin/true",
+        "ftp://web.example",
+        "http://",
+        "http://user:secret@web.example/",
+        "http://a b/",
+    ],
+)
+def test_a_health_check_that_is_neither_is_refused(section: str, check: str):
+    with running({}) as service:
+        made = {"name": "web", "health_check": check} | ({"capacity": 0} if section == "scale_sets" else {})
+
+        status, error = refused(service, "PUT", "/v1/fleet", {section: [made]})
+
+    assert status == 400
+    assert "health_check" in error["message"]
+    assert "secret" not in error["message"]
+
+
+def test_a_health_check_may_be_changed_at_any_time():
+    with running(checked("one")) as service:
+        service.operator("PUT", "/v1/fleet", checked("two"))
+        changed = service.get("/v1/fleet")["availability_sets"][0]["health_check"]
+        service.operator("PUT", "/v1/fleet", {**checked(None), "availability_sets": [{"name": "set0"}]})
+
+        assert changed == "two"
+        assert service.get("/v1/fleet")["availability_sets"][0].get("health_check") is None
