@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -13,33 +12,11 @@ import pytest
 
 from forewarn.control.http_call import HttpCall
 from forewarn.control.push.sending import HttpSender, Reply
-from tests.push.receiver import receiving
+from tests.push.receiver import dripping, receiving
 from tests.running import free_port
 
 HELLO = b"\x16\x03\x03\x40\x00"  # a record of TLS that is 16 KB long
 SECONDS = 0.4
-
-
-@contextmanager
-def dripping(first: bytes) -> Iterator[int]:
-    """The port of somebody who says that, and then a byte now and then, for ever."""
-    is_over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def drip() -> None:
-            client, _ = server.accept()
-            with client:
-                client.sendall(first)
-                while not is_over.wait(0.02):
-                    try:
-                        client.sendall(b"x")
-                    except OSError:
-                        return
-
-        thread = threading.Thread(target=drip, daemon=True)
-        thread.start()
-        yield server.getsockname()[1]
-        is_over.set()
 
 
 @contextmanager

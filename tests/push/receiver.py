@@ -1,10 +1,11 @@
-"""A webhook's other end: a real HTTP server on loopback that keeps what it is sent, and answers as told."""
+"""Webhooks' other ends: an HTTP server on loopback that keeps what it is sent, and one that never is done."""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -126,3 +127,26 @@ def receiving(port: int = 0, tls: ssl.SSLContext | None = None) -> Iterator[Rece
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def dripping(first: bytes) -> Iterator[int]:
+    """The port of somebody who says that, and then a byte now and then, for ever."""
+    is_over = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def drip() -> None:
+            client, _ = server.accept()
+            with client:
+                client.sendall(first)
+                while not is_over.wait(0.02):
+                    try:
+                        client.sendall(b"x")
+                    except OSError:
+                        return
+
+        thread = threading.Thread(target=drip, daemon=True)
+        thread.start()
+        yield server.getsockname()[1]
+        is_over.set()
+        thread.join()

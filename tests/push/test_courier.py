@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from forewarn.control.push.courier import Courier, Means, Settled
 from forewarn.control.push.line import Patience
 from forewarn.control.push.sending import HttpSender
 from forewarn.store.webhooks import Format
-from tests.push.receiver import receiving
+from tests.push.receiver import dripping, receiving
 from tests.push.samples import SECRET, delivery, hook
 from tests.running import free_port, wait_until
 from tests.sign_in.certificates import make_certificate
@@ -131,36 +130,13 @@ def test_a_receiver_that_never_answers_costs_another_nothing():
 
 
 def test_a_receiver_that_dribbles_is_given_up_in_time():
-    with _dribbling() as port, delivering(tries=1, timeout=0.3) as courier:
+    with dripping(b"HTTP/1.1 200 OK\r\nX: ") as port, delivering(tries=1, timeout=0.3) as courier:
         courier.serve(hook(url=f"http://127.0.0.1:{port}/"))
         courier.take([delivery(1)])
 
         books = settled(courier, dead=1)
 
     assert books.tried[1].problem == "did not answer within 0.3 s"
-
-
-@contextmanager
-def _dribbling() -> Iterator[int]:
-    """A server that begins to answer, a byte at a time, and never comes to an end."""
-    is_over = threading.Event()
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def dribble() -> None:
-            client, _ = server.accept()
-            with client:
-                client.sendall(b"HTTP/1.1 200 OK\r\nX: ")
-                while not is_over.wait(0.05):
-                    try:
-                        client.sendall(b"x")
-                    except OSError:
-                        return
-
-        thread = threading.Thread(target=dribble, daemon=True)
-        thread.start()
-        yield server.getsockname()[1]
-        is_over.set()
-        thread.join()
 
 
 def test_what_is_tried_too_often_is_given_up_and_the_next_of_its_event_is_told():

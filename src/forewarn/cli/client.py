@@ -89,6 +89,10 @@ class Client:
         finally:
             connection.close()
 
+    def gone_away(self, again: str) -> Unreachable:
+        """What to raise when a service that was followed is there no more; `again` is how to go on."""
+        return Unreachable(f"The service at {self.url} has ended the stream.", f"Once it is back: {again}")
+
     def stream(self) -> Iterator[tuple[str, Any]]:
         """Everything that changes: `listening` once nothing can be missed, then names and objects, to the end.
 

@@ -155,10 +155,7 @@ def watch(name: str | None, client: Client, as_json: bool) -> int:
     except Unreachable:
         if not wanted and not said:
             raise  # nothing has answered yet
-    raise Unreachable(
-        f"The service at {client.url} has ended the stream.",
-        f"Once it is back: forewarn event watch {short(wanted)}".rstrip(),
-    )
+    raise client.gone_away(f"forewarn event watch {short(wanted)}".rstrip())
 
 
 def _changed(client: Client, wanted: str | None, what: str, found: dict[str, Any]) -> list[dict[str, Any]]:

@@ -217,10 +217,7 @@ def watch(name: str, client: Client, as_json: bool) -> int:
         pass  # it answered before: it was stopped between two questions, or in the middle of one
     finally:
         screen.leave()
-    raise Unreachable(
-        f"The service at {client.url} has ended the stream.",
-        f"Once it is back: forewarn rollout watch {short(wanted)}",
-    )
+    raise client.gone_away(f"forewarn rollout watch {short(wanted)}")
 
 
 def _concerns(wanted: str, what: str, found: dict[str, Any]) -> bool:
