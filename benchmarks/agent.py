@@ -3,8 +3,9 @@
     make bench                      (or: .venv/bin/python -m benchmarks.agent --seconds 60 --turns 30)
 
 Idle is one poll a second of a real service, with a file of rules and nothing going on. Memory is what the kernel
-says (VmRSS), next to that of a Python that does nothing; CPU is the agent's own time, next to a loop of curl and
-sleep that asks as often. A handler counts as started when the program that it runs has written its first byte.
+says (VmRSS, in kB of 1024 bytes), next to that of a Python that does nothing; CPU is the agent's own time, next
+to a loop of curl and sleep that asks as often. A handler counts as started when the program that it runs has
+written its first byte.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from typing import Any
 from benchmarks.parts import TARGET, BenchmarkFailed, ForewarnServer, free_port
 from tools.agent_file import build
 
-MOST_MEGABYTES = 20.0
+MOST_MEBIBYTES = 20.0
 MOST_CPU_PERCENT = 0.2
 MOST_MILLISECONDS = 20.0
 _PYTHON = [sys.executable, "-I", "-S"]
@@ -115,10 +116,10 @@ def running(command: Sequence[str]) -> Iterator[subprocess.Popen[bytes]]:
         process.wait(20)
 
 
-def megabytes_of(pid: int) -> float:
+def mebibytes_of(pid: int) -> float:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
-    return kilobytes * 1024 / 1e6
+    return kilobytes / 1024
 
 
 def cpu_of(pid: int) -> float:
@@ -135,14 +136,14 @@ def idle(title: str, command: Sequence[str], seconds: float, *, is_bound: bool) 
         before, began_at = cpu_of(process.pid), time.monotonic()
         time.sleep(seconds)
         percent = (cpu_of(process.pid) - before) / (time.monotonic() - began_at) * 100
-        megabytes = megabytes_of(process.pid)
-    print(f"  {title:<40}{megabytes:>8.1f} MB{percent:>10.3f} % of a core", flush=True)
-    return not is_bound or (megabytes < MOST_MEGABYTES and percent < MOST_CPU_PERCENT)
+        mebibytes = mebibytes_of(process.pid)
+    print(f"  {title:<40}{mebibytes:>8.1f} MiB{percent:>10.3f} % of a core", flush=True)
+    return not is_bound or (mebibytes < MOST_MEBIBYTES and percent < MOST_CPU_PERCENT)
 
 
 def measure_idle(place: Place, seconds: float) -> bool:
     print(
-        f"\nidle for {seconds:.0f} s, one poll a second (aim: under {MOST_MEGABYTES:g} MB, {MOST_CPU_PERCENT} %)"
+        f"\nidle for {seconds:.0f} s, one poll a second (aim: under {MOST_MEBIBYTES:g} MiB, {MOST_CPU_PERCENT} %)"
     )
     url = f"http://127.0.0.1:{place.server.port}{TARGET}"
     curl = f"while sleep 1; do curl -s -o /dev/null -H Metadata:true '{url}'; done"
