@@ -60,7 +60,11 @@ class Looking:
             assert self._news.wait_for(condition, seconds), f"waited {seconds} s for {what}"
 
     def wait_for_sightings(self, count: int) -> None:
-        """Wait for so many more."""
+        """Wait for so many in all."""
+        self.wait_until(lambda: len(self.sightings) >= count, f"{count} sightings")
+
+    def wait_for_more_sightings(self, count: int) -> None:
+        """Wait for so many more than there are now."""
         wanted = len(self.sightings) + count
         self.wait_until(lambda: len(self.sightings) >= wanted, f"{count} more sightings")
 

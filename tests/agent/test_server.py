@@ -276,6 +276,23 @@ def test_metrics_have_the_names_of_the_webdevops_exporter(office: Office):
     assert page['azure_scheduledevent_event_drain{eventID="E1",type="finish"}'] == "1772452803"
 
 
+def test_metrics_have_the_request_histogram_of_the_webdevops_exporter(office: Office):
+    for seconds in (0.004, 0.005, 0.3, 60.0):
+        office.metrics.observe_request(seconds)
+
+    text = office.call("/metrics").body.decode()
+    page = figures(text)
+
+    assert "# TYPE azure_scheduledevent_request histogram" in text
+    assert page['azure_scheduledevent_request_bucket{le="0.005"}'] == "2"
+    assert page['azure_scheduledevent_request_bucket{le="0.25"}'] == "2"
+    assert page['azure_scheduledevent_request_bucket{le="0.5"}'] == "3"
+    assert page['azure_scheduledevent_request_bucket{le="10.0"}'] == "3"
+    assert page['azure_scheduledevent_request_bucket{le="+Inf"}'] == "4"
+    assert page["azure_scheduledevent_request_count"] == "4"
+    assert float(page["azure_scheduledevent_request_sum"]) == pytest.approx(60.309)
+
+
 def test_metrics_have_names_of_our_own(office: Office):
     office.standing.cases = (seen(),)
     office.standing.good_at = 999.0

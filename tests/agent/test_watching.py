@@ -125,7 +125,7 @@ def test_one_failed_request_is_told_and_neither_ends_the_watching_nor_the_event(
         seen.wait_for_sightings(1)
         azure.fail(fault)
         seen.wait_for_troubles(1)
-        seen.wait_for_sightings(2)
+        seen.wait_for_more_sightings(2)
 
     assert len(seen.troubles) == 1
     assert all([each.id for each in sighting.document.events] == ["A"] for sighting in seen.sightings)
@@ -136,7 +136,7 @@ def test_closed_sockets_do_not_end_the_watching(azure: Azure):
         seen.wait_for_sightings(1)
         azure.fail(CLOSED, CLOSED, CLOSED)
         wait_until(lambda: azure.faults_left == 0, "all faults to be met")
-        seen.wait_for_sightings(1)
+        seen.wait_for_more_sightings(1)
 
     assert seen.troubles
 
@@ -178,7 +178,7 @@ def test_being_blind_is_told_when_no_good_answer_came_for_too_long(azure: Azure)
     with looking(azure.url, blind_after_seconds=0.3) as seen:
         seen.wait_until(lambda: any(each.is_blind for each in seen.troubles), "blindness")
         azure.fail_always(lambda _: None)
-        seen.wait_for_sightings(1)
+        seen.wait_for_more_sightings(1)
         is_blind_at_the_end = seen.watcher.is_blind
 
     assert not seen.troubles[0].is_blind
@@ -215,7 +215,7 @@ def test_a_storm_of_faults_ends_neither_the_watching_nor_the_event(azure: Azure)
 
     with looking(azure.url) as seen:
         wait_until(lambda: len(azure.polls()) >= 300, "the storm to pass")
-        seen.wait_for_sightings(3)
+        seen.wait_for_more_sightings(3)
 
     assert seen.troubles
     assert all([each.id for each in sighting.document.events] == ["A"] for sighting in seen.sightings)

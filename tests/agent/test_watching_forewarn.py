@@ -64,6 +64,18 @@ def test_an_unchanged_document_is_asked_for_once(forewarn: RunningService, metad
     assert second.document is None
 
 
+def test_how_long_an_answer_took_is_told_unless_it_may_have_been_held(forewarn: RunningService):
+    with looking(url_of(forewarn), poll_seconds=60, wait_seconds=30) as seen:
+        seen.wait_for_sightings(1)
+        held(seen)
+        restart(forewarn)
+        seen.wait_for_sightings(2)
+
+    assert seen.sightings[0].took_seconds is not None
+    assert 0 < seen.sightings[0].took_seconds < 10
+    assert seen.sightings[1].took_seconds is None
+
+
 def test_a_change_wakes_a_question_that_is_held(forewarn: RunningService, figures):
     with looking(url_of(forewarn), poll_seconds=60, wait_seconds=30) as seen:
         seen.wait_for_sightings(1)
@@ -87,7 +99,7 @@ def test_an_endpoint_that_holds_questions_is_asked_to_again_after_a_fault(forewa
         held(seen)
         metadata.stumbles = 1
         seen.wait_for_troubles(1)
-        seen.wait_for_sightings(2)
+        seen.wait_for_more_sightings(2)
         held(seen)
     finally:
         seen.stop()

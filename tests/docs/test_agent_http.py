@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from forewarn.agent import server, standing
 from forewarn.agent.case import Consent, Direction, Outcome, Run
-from forewarn.agent.metrics import Metrics, Moment, write_page
+from forewarn.agent.metrics import Metrics, Snapshot, write_page
 from forewarn.agent.policy import Profile, Step
 from tests.agent.little_world import a_case
 from tests.running import ROOT
@@ -22,7 +22,7 @@ def test_every_metric_is_on_the_page_and_no_other():
     runs = {("drain", Direction.DO): Run(Outcome.DONE, 1, NOW, NOW)}
     case = a_case(runs=runs, prepared_at=NOW, consent=Consent.GIVEN, consent_at=NOW)
     metrics.observe_phases(case, profile)
-    moment = Moment((case,), {"drain": profile}, NOW, 1, 1.0, is_blind=False)
+    moment = Snapshot((case,), {"drain": profile}, NOW, 1, 1.0, is_blind=False)
 
     shown = set(re.findall(r"^# TYPE (\S+)", write_page(metrics, moment), re.MULTILINE))
 

@@ -66,6 +66,7 @@ class Sighting:
     is_anew: bool = False  # asked for, without a condition, after `look_again`
     endpoint: str = ""  # which has answered
     endpoints: tuple[str, ...] = ()  # all that are asked in turn
+    took_seconds: float | None = None  # from the question to the answer; None: the endpoint may have held it
 
 
 def read_document(body: bytes) -> Document:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import threading
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 
 from forewarn import __version__
 from forewarn.agent.case import Case, Consent, Direction
 from forewarn.agent.policy import Occasion, Profile
 
 Labels = tuple[tuple[str, str], ...]
+Sample = tuple[Labels, float] | tuple[Labels, float, str]  # the last: what follows the family's name
+
+_REQUEST_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # the exporter's
 
 _COUNTERS = {
     "polls": "Good answers of the endpoint.",
@@ -30,6 +35,8 @@ class Metrics:
         self._lock = threading.Lock()
         self._counts: dict[tuple[str, Labels], float] = {}
         self._spans: dict[str, tuple[int, float]] = {}
+        self._requests = [0] * (len(_REQUEST_BOUNDS) + 1)  # by bound; the last: longer than all
+        self._request_seconds = 0.0
 
     def count(self, name: str, **labels: str) -> None:
         """One more."""
@@ -44,6 +51,12 @@ class Metrics:
                 number, total = self._spans.get(phase, (0, 0.0))
                 self._spans[phase] = (number + 1, total + seconds)
 
+    def observe_request(self, seconds: float) -> None:
+        """How long the endpoint took for an answer that it was not asked to hold."""
+        with self._lock:
+            self._requests[bisect_left(_REQUEST_BOUNDS, seconds)] += 1
+            self._request_seconds += seconds
+
     def total(self, name: str) -> float:
         """How often, under any labels."""
         with self._lock:
@@ -56,10 +69,29 @@ class Metrics:
         for name, help_text in _COUNTERS.items():
             samples = [(labels, value) for (counted, labels), value in counts.items() if counted == name]
             yield Family(f"forewarn_agent_{name}_total", "counter", help_text, samples or [((), 0)])
-        sums = [((("phase", phase),), total) for phase, (_, total) in spans.items()]
-        numbers = [((("phase", phase),), float(number)) for phase, (number, _) in spans.items()]
-        yield Family("forewarn_agent_phase_seconds_sum", "counter", "How long phases took, in all.", sums)
-        yield Family("forewarn_agent_phase_seconds_count", "counter", "How many phases are over.", numbers)
+        yield Family(
+            "forewarn_agent_phase_seconds",
+            "summary",
+            "How long the phases of events took that are over.",
+            [
+                sample
+                for phase, (number, total) in spans.items()
+                for sample in (((("phase", phase),), total, "_sum"), ((("phase", phase),), number, "_count"))
+            ],
+        )
+
+    def requests(self) -> Family:
+        """How long the endpoint takes to answer."""
+        with self._lock:
+            numbers, seconds = list(accumulate(self._requests)), self._request_seconds
+        bounds = [*(str(bound) for bound in _REQUEST_BOUNDS), "+Inf"]
+        samples = [
+            *(((("le", bound),), number, "_bucket") for bound, number in zip(bounds, numbers, strict=True)),
+            ((), seconds, "_sum"),
+            ((), numbers[-1], "_count"),
+        ]
+        help_text = "Seconds to a good answer, where the endpoint was not asked to hold it."
+        return Family("azure_scheduledevent_request", "histogram", help_text, samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +101,7 @@ class Family:
     name: str
     type: str
     help: str
-    samples: Iterable[tuple[Labels, float]] = field(default_factory=list)
+    samples: Iterable[Sample] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +119,7 @@ class Snapshot:
 def write_page(metrics: Metrics, moment: Snapshot) -> str:
     """The page."""
     errors = metrics.total("poll_errors")
-    families = (*_webdevops(moment, errors), *_own(moment), *metrics.families())
+    families = (*_webdevops(moment, errors), metrics.requests(), *_own(moment), *metrics.families())
     return "".join(f"{line}\n" for family in families for line in _lines(family))
 
 
@@ -211,9 +243,10 @@ def _lines(family: Family) -> Iterator[str]:
         return
     yield f"# HELP {family.name} {family.help}"
     yield f"# TYPE {family.name} {family.type}"
-    for labels, value in samples:
-        said = ",".join(f'{name}="{_escaped(text)}"' for name, text in labels)
-        yield f"{family.name}{{{said}}} {_number(value)}" if said else f"{family.name} {_number(value)}"
+    for labels, value, *suffix in samples:
+        name = "".join((family.name, *suffix))
+        said = ",".join(f'{label}="{_escaped(text)}"' for label, text in labels)
+        yield f"{name}{{{said}}} {_number(value)}" if said else f"{name} {_number(value)}"
 
 
 def _escaped(text: str) -> str:

@@ -78,6 +78,8 @@ class Eyes:
         standing = self._standing
         standing.good_at = self._clock.monotonic()
         self._metrics.count("polls")
+        if sighting.took_seconds is not None:
+            self._metrics.observe_request(sighting.took_seconds)
         if standing.trouble is not None:
             log.info("the endpoint answers again", extra={"endpoint": sighting.endpoint})
             standing.trouble = None

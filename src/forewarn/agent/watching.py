@@ -133,7 +133,7 @@ class Watcher:
         took = self._clock.monotonic() - began_at
         if is_anew:
             self._answered = asked
-        is_unchanged = self._note_answer(answer, is_anew=is_anew)
+        is_unchanged = self._note_answer(answer, None if wait_seconds else took, is_anew=is_anew)
         return self._pause_after(took, wait_seconds, is_unchanged=is_unchanged)
 
     def _hold_seconds(self, now: float) -> int:
@@ -153,7 +153,7 @@ class Watcher:
         self._holds_from = self._clock.monotonic() + _HOLDS_ANEW_AFTER_SECONDS
         return poll_pause
 
-    def _note_answer(self, answer: Answer, *, is_anew: bool) -> bool:
+    def _note_answer(self, answer: Answer, took_seconds: float | None, *, is_anew: bool) -> bool:
         """Whether it says what was known."""
         self._good_at = self._clock.monotonic()
         self._failures = 0
@@ -170,7 +170,13 @@ class Watcher:
         is_unchanged = document == self._last
         self._last = document
         sighting = Sighting(
-            document, self._clock.now(), is_unchanged, is_anew, answer.endpoint, self._metadata.endpoints
+            document,
+            self._clock.now(),
+            is_unchanged,
+            is_anew,
+            answer.endpoint,
+            self._metadata.endpoints,
+            took_seconds,
         )
         _tell(self._on_sighting, sighting)
         return is_unchanged
