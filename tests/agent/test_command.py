@@ -19,6 +19,7 @@ from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.proc import is_alive, is_session_of, process
 from forewarn.agent.handlers.processes import Program, run_minded
+from tests.agent.shell import until_there
 from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until
 
@@ -200,7 +201,7 @@ def test_a_command_that_hangs_ends_with_all_that_it_started_when_its_time_is_up(
 
 
 def test_a_command_that_ignores_sigterm_is_killed_and_so_are_its_grandchildren(tmp_path):
-    child = f"sh -c 'echo $$ > {tmp_path}/grandchild; while :; do sleep 1; done'"
+    child = f"sh -c 'echo $$ > {tmp_path}/grandchild; sleep 300; sleep 300'"
     options = sh(f"trap '' TERM; {child} & echo $$ > {tmp_path}/self; wait; wait", grace_seconds=0.3)
 
     result = COMMAND.run(attempt(tmp_path, options, seconds=3))
@@ -270,7 +271,7 @@ def test_a_daemon_that_a_command_leaves_behind_holds_nothing_up_and_lives_on(tmp
 
 
 def test_what_a_daemon_writes_later_does_not_kill_it(tmp_path):
-    loop = f"while [ ! -e {tmp_path}/go ]; do :; done; echo late; echo late; touch {tmp_path}/lived"
+    loop = f"{until_there(tmp_path / 'go')}; echo late; echo late; touch {tmp_path}/lived"
     COMMAND.run(attempt(tmp_path, sh(f"({loop}) &")))
 
     (tmp_path / "go").touch()

@@ -16,6 +16,7 @@ from forewarn.agent.handlers.proc import boot_id, process
 from forewarn.agent.handlers.processes import _MINDER
 from forewarn.agent.handlers.records import keep
 from tests.agent.lone_agent import lone_agent
+from tests.agent.shell import until_there
 from tests.agent.tasks import attempt
 from tests.running import wait_until
 
@@ -29,8 +30,7 @@ def sh(text: str, **more) -> dict:
 def waits_for_go(place: Path, then: str = "") -> dict:
     """A command that says that it runs, waits for a file, and does something."""
     return sh(
-        f"echo $$ > {place}/pid; echo begun >> {place}/begun; "
-        f"while [ ! -e {place}/go ]; do sleep 0.02; done; echo going on; {then}"
+        f"echo $$ > {place}/pid; echo begun >> {place}/begun; {until_there(place / 'go')}; echo going on; {then}"
     )
 
 

@@ -13,6 +13,7 @@ from forewarn.agent.case import Consent, Ending, Outcome
 from tests.agent.azure import Asked, Azure, event
 from tests.agent.little_world import DO, UNDO
 from tests.agent.mortal_agent import Orders, Process, mortal
+from tests.agent.shell import until_there
 from tests.running import wait_until
 
 # The entries of an event's whole life, in order; that it appeared is written with its first step.
@@ -135,7 +136,7 @@ def test_the_entries_are_all_that_an_events_life_has(azure: Azure, tmp_path: Pat
 def test_a_command_goes_on_while_its_agent_is_dead_and_is_not_run_again(azure: Azure, tmp_path: Path):
     drill = Drill(azure, tmp_path)
     gate = tmp_path / "gate"
-    script = f"echo begin >> {drill.notes}; while [ ! -e {gate} ]; do sleep 0.02; done; echo end >> {drill.notes}"
+    script = f"echo begin >> {drill.notes}; {until_there(gate)}; echo end >> {drill.notes}"
     slow = {"name": "slow", "options": {"command": ["/bin/sh", "-c", script]}, "has_undo": False}
     orders = replace(drill.orders, steps=(slow,))
 
@@ -156,7 +157,7 @@ def test_a_command_goes_on_while_its_agent_is_dead_and_is_not_run_again(azure: A
 def test_a_command_that_failed_while_its_agent_was_dead_is_not_approved(azure: Azure, tmp_path: Path):
     drill = Drill(azure, tmp_path)
     gate = tmp_path / "gate"
-    script = f"echo begin >> {drill.notes}; while [ ! -e {gate} ]; do sleep 0.02; done; exit 3"
+    script = f"echo begin >> {drill.notes}; {until_there(gate)}; exit 3"
     slow = {"name": "slow", "options": {"command": ["/bin/sh", "-c", script]}, "has_undo": False}
     orders = replace(drill.orders, steps=(slow,))
 
@@ -221,7 +222,7 @@ def test_a_second_agent_on_the_same_journal_is_refused_and_told_who_has_it(azure
 def test_sigterm_ends_the_agent_within_seconds_and_lets_a_command_go_on(azure: Azure, tmp_path: Path):
     drill = Drill(azure, tmp_path)
     gate = tmp_path / "gate"
-    script = f"echo begin >> {drill.notes}; while [ ! -e {gate} ]; do sleep 0.02; done; echo end >> {drill.notes}"
+    script = f"echo begin >> {drill.notes}; {until_there(gate)}; echo end >> {drill.notes}"
     slow = {"name": "slow", "options": {"command": ["/bin/sh", "-c", script]}, "has_undo": False}
     orders = replace(drill.orders, steps=(slow,))
 

@@ -12,6 +12,7 @@ import pytest
 
 from forewarn.agent.case import Consent
 from tests.agent.mortal_agent import Orders, Process, mortal
+from tests.agent.shell import until_there
 from tests.running import RunningService, call, free_port, running, wait_until
 
 NAMES = ("web-0", "web-1", "web-2")
@@ -73,9 +74,7 @@ def trio(tmp_path: Path) -> Iterator[Trio]:
         def start(name: str) -> Process:
             place = tmp_path / name
             place.mkdir(exist_ok=True)
-            script = (
-                f"while [ ! -e '{tmp_path}/{name} may' ]; do sleep 0.05; done; echo {name} >> {tmp_path}/notes"
-            )
+            script = f"{until_there(tmp_path / f'{name} may')}; echo {name} >> {tmp_path}/notes"
             orders = Orders(
                 f"http://127.0.0.1:{ports[name]}",
                 str(place / "state"),
