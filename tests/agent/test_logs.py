@@ -46,6 +46,16 @@ def test_a_program_reads_json_with_the_fields():
     }
 
 
+def test_a_number_is_a_number_to_a_program():
+    stream = io.StringIO()
+    begin_logging(Settings(), [], stream)
+
+    log.info("step done", extra={"seconds": 0.5, "try_number": 2})
+
+    said = json.loads(stream.getvalue())
+    assert (said["seconds"], said["try_number"]) == (0.5, 2)
+
+
 def test_a_person_at_a_terminal_reads_words():
     stream = Terminal()
     begin_logging(Settings(), [], stream)

@@ -99,11 +99,15 @@ class Json(_Discreet):
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": self.conceal(record.getMessage()),
-            **{name: self.conceal(str(value)) for name, value in fields_of(record).items()},
+            **{name: self._in_json(value) for name, value in fields_of(record).items()},
         }
         if trace := self._trace(record):
             said["trace"] = self.conceal(trace)
         return json.dumps(said, ensure_ascii=False)
+
+    def _in_json(self, value: object) -> object:
+        """A number as it is, anything else as a text."""
+        return value if isinstance(value, int | float) else self.conceal(str(value))
 
 
 class Plain(_Discreet):

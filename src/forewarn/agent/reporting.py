@@ -24,6 +24,6 @@ class Reporter:
 
     def say(self, case: Case, what: str, level: int = logging.INFO, **fields: object) -> None:
         """One line about a case; fields that are None are left out."""
-        named = {name: str(value) for name, value in fields.items() if value is not None}
+        named = {name: value for name, value in fields.items() if value is not None}
         phase = phase_of(case, self.profile_of(case))
         log.log(level, what, extra={"event": case.id, "type": case.event.type, "phase": phase.value, **named})
