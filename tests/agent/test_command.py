@@ -357,7 +357,7 @@ def test_options_that_cannot_work_are_refused(options, problem):
 
 
 def test_good_options_are_not_refused():
-    assert COMMAND.check({"command": ["drain", "--now"], "undo": ["undrain"], "environment": {"A_1": "x"}}) == []
+    assert COMMAND.check({"command": ["true", "--now"], "undo": ["/bin/sh"], "environment": {"A_1": "x"}}) == []
     assert COMMAND.check({"command": "drain | tee log", "shell": True}) == []
 
 

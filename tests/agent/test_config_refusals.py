@@ -97,7 +97,7 @@ def refusals(text: str, tmp_path: Path, mode: int = 0o640, **environment: str) -
         ),
         (
             f"{PROFILE}[[profiles.drain.steps]]\nuses = 'note'\nfile = 'x'\n",
-            "agent.toml:4: Step 1 (note): file has to be absolute.",
+            "agent.toml:6: Step 1 (note): file has to be absolute.",
         ),
         (
             f"{PROFILE}{STEP}{STEP}",
@@ -218,3 +218,40 @@ def test_a_secret_in_a_file_that_everybody_may_read_is_doubted(tmp_path: Path):
     assert len(warnings) == 1
     assert "agent.toml:3: secret is a secret in a file that everybody may read. Run chmod o-rwx" in warnings[0]
     assert "shared" not in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            'command = ["/nowhere/drian"]',
+            "agent.toml:6: Step 1 (command): command runs /nowhere/drian, and there",
+        ),
+        (
+            'command = ["true"]\nundo = ["nosuchprogram"]',
+            "agent.toml:7: Step 1 (command): undo runs nosuchpro",
+        ),
+        (
+            'command = ["./agent.toml"]\ncwd = "{place}"',
+            "agent.toml:6: Step 1 (command): command runs {place}/./",
+        ),
+    ],
+)
+def test_a_program_that_is_not_here_is_doubted_with_its_line(said: str, words: str, tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    text = f'{PROFILE}[[profiles.drain.steps]]\nuses = "command"\n{said.format(place=tmp_path)}\n'
+    file.write_text(text, encoding="utf-8")
+    file.chmod(0o640)
+
+    warnings = [
+        each.replace(f"{tmp_path}/agent.toml:", "agent.toml:") for each in read_settings(file, {}, {}).warnings
+    ]
+
+    assert len(warnings) == 1
+    assert warnings[0].startswith(words.format(place=tmp_path))
+
+
+def test_what_is_wrong_with_an_option_is_said_with_its_own_line(tmp_path: Path):
+    text = f'{PROFILE}[[profiles.drain.steps]]\nuses = "note"\nretries = 2\nfile = "x"\n'
+
+    assert refusals(text, tmp_path) == ["agent.toml:7: Step 1 (note): file has to be absolute."]

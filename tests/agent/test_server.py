@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
 
@@ -94,10 +95,12 @@ def test_an_agent_whose_keeper_does_not_go_round_is_not_well(office: Office):
 def test_an_agent_that_is_blind_is_not_ready_until_it_sees_again(office: Office):
     office.standing.trouble = Trouble("timeout", "no answer", NOW, is_blind=True)
     blind = office.call("/readyz")
+    for_balancers = office.status("/readyz?blind=ok")
     office.standing.trouble = Trouble("timeout", "no answer", NOW, is_blind=False)
 
     assert blind.status == 503
     assert b"blind since 12:00:00Z" in blind.body
+    assert for_balancers == 200
     assert office.status("/readyz") == 200
 
 
@@ -233,6 +236,17 @@ def test_a_client_that_says_nothing_holds_up_nobody(office: Office):
     assert statuses == [200] * 5
     for each in silent:
         each.close()
+
+
+def test_many_clients_that_say_half_of_something_do_not_close_the_pages(office: Office):
+    with ExitStack() as at_the_end:
+        for _ in range(100):
+            rude = at_the_end.enter_context(socket.create_connection(office.address, 10))
+            rude.sendall(b"GET /readyz HTTP/1.1\r\nHost:")
+
+        statuses = [office.status("/readyz") for _ in range(5)]
+
+    assert statuses == [200] * 5
 
 
 def test_a_client_that_talks_nonsense_is_told_so(office: Office):

@@ -36,6 +36,16 @@ def step(name: str, notes: Path, uses: str = "note", **values: object) -> Step:
     return Step(name, uses, options, has_undo=True, **values)  # type: ignore[arg-type]
 
 
+def test_a_step_named_like_a_path_leads_nowhere_else(notes: Path):
+    elsewhere = notes.parent / "elsewhere"
+
+    _, is_fine = try_out(notes, step(str(elsewhere), notes), step("../up", notes, group=2))
+
+    assert is_fine
+    assert not elsewhere.exists()
+    assert sorted(each.name for each in notes.parent.iterdir()) == ["notes", "scratch"]
+
+
 def test_the_steps_run_in_order_and_are_undone_the_last_first_and_nothing_is_approved(notes: Path):
     steps = (
         step("tell", notes, on=Occasion.DETECTED),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from forewarn.agent.handlers import KINDS, find
+from forewarn.agent.handlers.base import Doubt
 from forewarn.agent.handlers.event_words import PLACEHOLDERS, variables
 from tests.agent.tasks import attempt
 from tests.tree import texts
@@ -44,7 +45,8 @@ def test_every_example_is_one_that_its_handler_takes(step):
 
     assert set(options) <= {option.name for option in handler.options}
     assert {option.name for option in handler.options if option.is_required} <= set(options)
-    assert handler.check(options) == []
+    # Its programs need not be on this machine.
+    assert [problem for problem in handler.check(options) if not isinstance(problem, Doubt)] == []
 
 
 def test_every_kind_has_an_example_and_a_line_in_the_table():

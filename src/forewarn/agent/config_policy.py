@@ -9,7 +9,7 @@ from forewarn.agent.config_keys import PROFILE, RULE, STEP
 from forewarn.agent.config_options import read_options
 from forewarn.agent.config_reading import Reading, sentence
 from forewarn.agent.config_values import closest
-from forewarn.agent.handlers.base import Handler
+from forewarn.agent.handlers.base import Doubt, Handler
 from forewarn.agent.policy import Occasion, Profile, Rule, Step
 from forewarn.agent.toml_places import Path as TomlPath
 
@@ -90,7 +90,9 @@ def _read_step(reading: Reading, path: TomlPath, table: Mapping[str, Any], handl
     has_undo = False
     if len(reading.problems) == problems_before:
         for problem in handler.check(options):
-            reading.refuse(path, sentence(f"{what} ({kind}): {problem}"))
+            key = problem.partition(" ")[0]
+            tell = reading.warn if isinstance(problem, Doubt) else reading.refuse
+            tell((*path, key) if key in said else path, sentence(f"{what} ({kind}): {problem}"))
         is_undone = values.get("on", Occasion.PREPARE) is Occasion.PREPARE
         has_undo = is_undone and len(reading.problems) == problems_before and handler.undoes(options)
     return Step(values.pop("name", kind), **values, options=options, has_undo=has_undo)

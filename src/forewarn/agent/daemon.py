@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import signal
@@ -186,10 +187,13 @@ def _own_state(place: Path, at_the_end: ExitStack) -> str:
         at_the_end.callback(lock.release)
         return _new_token(place / "token")
     except OSError as problem:
-        raise CannotBegin(
-            f"The agent keeps what it does in {place}, and cannot write there: {problem.strerror or problem}. "
-            "Run it as a user who may, or name another state_dir."
-        ) from problem
+        advice = (
+            "Make room there, or name another state_dir."
+            if problem.errno in {errno.ENOSPC, errno.EDQUOT}
+            else "Run it as a user who may, or name another state_dir."
+        )
+        what = f"The agent keeps what it does in {place}, and cannot write there: {problem.strerror or problem}."
+        raise CannotBegin(f"{what} {advice}") from problem
 
 
 def _new_token(path: Path) -> str:

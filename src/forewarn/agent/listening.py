@@ -1,6 +1,7 @@
 """A small HTTP server: a thread that accepts, and one for each connection, of which there are few.
 
-A client that is slow, rude or silent loses its own connection, and holds up nobody.
+A client that is slow, rude or silent loses its own connection, and holds up nobody: where there are too many, the
+one that has been there longest makes room.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Listener:
         """Begin; `OSError` where the address cannot be had."""
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         self._answer = answer
-        self._room = threading.Semaphore(_MOST_CONNECTIONS)
+        self._open: dict[socket.socket, None] = {}  # the oldest first
+        self._gate = threading.Lock()
         self._is_over = threading.Event()
         self._socket = socket.create_server(address, family=family, backlog=64)
         self._thread = threading.Thread(target=self._accept, name=name, daemon=True)
@@ -53,22 +55,34 @@ class Listener:
             except OSError:
                 self._is_over.wait(0.1)  # out of files, most likely: one may be given back soon
                 continue
-            if not self._room.acquire(blocking=False):
-                connection.close()
-                continue
+            self._make_room_for(connection)
             try:
                 threading.Thread(target=self._serve, args=(connection,), name="request", daemon=True).start()
             except RuntimeError:
-                self._room.release()
-                connection.close()
+                self._let_go(connection)
+
+    def _make_room_for(self, connection: socket.socket) -> None:
+        """An honest request is answered in no time, so whoever has been there longest is most likely none."""
+        with self._gate:
+            self._open[connection] = None
+            oldest = next(iter(self._open)) if len(self._open) > _MOST_CONNECTIONS else None
+            if oldest is not None:
+                del self._open[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread wakes, and closes it
+
+    def _let_go(self, connection: socket.socket) -> None:
+        with self._gate:
+            self._open.pop(connection, None)
+            connection.close()
 
     def _serve(self, connection: socket.socket) -> None:
         try:
-            with connection, suppress(OSError):
+            with suppress(OSError):
                 connection.settimeout(_SECONDS)
                 connection.sendall(self._answer_to(connection))
         finally:
-            self._room.release()
+            self._let_go(connection)
 
     def _answer_to(self, connection: socket.socket) -> bytes:
         try:

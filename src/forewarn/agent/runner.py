@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import threading
-import zlib
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 from forewarn.agent.case import Case, Direction, Outcome
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import own_memory
+from forewarn.agent.file_names import fit_for_a_file
 from forewarn.agent.handlers.base import Handler, Result, Task
 from forewarn.agent.policy import Step
 
@@ -26,7 +25,6 @@ MOST_AT_ONCE = 64
 OUTLIVING = frozenset({"command"})  # kinds whose work goes on without the agent, and is taken over by the next one
 _GRACE_SECONDS = 30  # for a handler to come back after its time is up
 _LONGEST_NOTE = 500
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 
 log = logging.getLogger("forewarn.agent")
 
@@ -127,7 +125,7 @@ class Runner:
         """Take the directories of other events' attempts away; without events, what steps remembered too."""
         if self._is_dry_run:
             return
-        kept = {_fit(event) for event in events}
+        kept = {fit_for_a_file(event) for event in events}
         runs = self._state_dir / "runs"
         for place in runs.iterdir() if runs.is_dir() else ():
             if place.name not in kept:
@@ -168,9 +166,12 @@ class Runner:
             seconds=seconds,
             try_number=try_number,
             vm=case.vm,
-            scratch=self._state_dir / "runs" / _fit(case.id) / f"{_fit(step.name)}.{direction}.{try_number}",
+            scratch=self._state_dir
+            / "runs"
+            / fit_for_a_file(case.id)
+            / f"{fit_for_a_file(step.name)}.{direction}.{try_number}",
             seconds_to_not_before=left,
-            memory=self._state_dir / "memory" / _fit(memory or own_memory(step, case)),
+            memory=self._state_dir / "memory" / fit_for_a_file(memory or own_memory(step, case)),
             was_done=direction is Direction.UNDO and done is not None and done.outcome is Outcome.DONE,
         )
 
@@ -201,9 +202,3 @@ def _remove(place: Path) -> None:
 def _one_line(note: str) -> str:
     line = " ".join(note.split())
     return line if len(line) <= _LONGEST_NOTE else line[: _LONGEST_NOTE - 1] + "…"
-
-
-def _fit(name: str) -> str:
-    """The name, fit for a file: what the endpoint calls an event is not to lead anywhere else."""
-    fit = _UNFIT.sub("_", name).strip(".")[:80]
-    return fit if fit == name else f"{fit}-{zlib.crc32(name.encode()):08x}"

@@ -1,7 +1,8 @@
 """What the agent tells on its own address, and the words it takes from operators.
 
     GET  /healthz   200 while the agent lives and its keeper goes round
-    GET  /readyz    200; 503 while it is blind, or a readiness step keeps this machine out of service
+    GET  /readyz    200; 503 while it is blind, or a readiness step keeps this machine out of service;
+                    ?blind=ok: 200 also while it is blind
     GET  /drainz    200; 503 while this machine is drained: all that comes before an approval is done, not undone
     GET  /events    what there is, what was done about it, and what is waited for; ?all=1: also what is over
     GET  /metrics   for Prometheus
@@ -48,7 +49,7 @@ class Desk:
         """The answer to a request."""
         pages = {
             "/healthz": self._healthz,
-            "/readyz": self._readyz,
+            "/readyz": lambda: self._readyz(request.query),
             "/drainz": self._drainz,
             "/events": lambda: self._events(request.query),
             "/metrics": self._page,
@@ -72,8 +73,10 @@ class Desk:
             return _probe(503, f"the agent cannot go on with {', '.join(stuck)}: see its log")
         return _probe(200, "ok")
 
-    def _readyz(self) -> bytes:
-        if self._standing.is_blind and (trouble := self._standing.trouble):
+    def _readyz(self, query: str) -> bytes:
+        # A balancer that asks so does not lose every machine at once when the endpoint fails for all of them.
+        may_be_blind = "blind=ok" in query.split("&")
+        if self._standing.is_blind and (trouble := self._standing.trouble) and not may_be_blind:
             return _probe(503, f"blind since {trouble.since:%H:%M:%SZ}: {trouble.message}")
         if events := self._standing.out_of_service_for():
             return _probe(503, f"out of service for {', '.join(events)}")

@@ -16,6 +16,7 @@ from typing import Protocol
 from forewarn.agent.case import Case, Direction, Ending, Outcome, Run
 from forewarn.agent.course import Close, Move, NotePrepared, plan
 from forewarn.agent.events import STARTED, Event
+from forewarn.agent.file_names import fit_for_a_file
 from forewarn.agent.handlers.base import Handler, Result, Task
 from forewarn.agent.policy import Approval, Profile, Step
 from forewarn.agent.steps import UNDO_TRIES, Begin, Skip, Stop
@@ -151,7 +152,7 @@ class Trial:
 
     def _task(self, move: Begin, stop: threading.Event) -> Task:
         step, not_before = move.step, self._case.event.not_before
-        memory = self._scratch / step.name
+        memory = self._scratch / fit_for_a_file(step.name)
         scratch = memory / f"{move.direction}-{move.try_number}"
         scratch.mkdir(parents=True, exist_ok=True)
         return Task(

@@ -70,5 +70,6 @@ def _read_token(path: Path) -> str:
     except OSError as problem:
         raise Failure(
             f"The agent's token in {path} cannot be read: {problem.strerror}.",
-            "Run this as the user that the agent runs as, and name its directory with --state-dir.",
+            "Run this as the user that the agent runs as, and name its directory with --state-dir. "
+            "An agent in a dry run has none, and takes no orders.",
         ) from None

@@ -24,6 +24,12 @@ class Result:
     note: str = ""  # one line for the log and the journal; no secrets
 
 
+class Doubt(str):
+    """A sentence about an option that is probably not meant; one that is no `Doubt` refuses it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """One attempt at a step."""
@@ -80,7 +86,7 @@ class Handler(Protocol):
     options: tuple[Option, ...]
 
     def check(self, options: Mapping[str, Any]) -> list[str]:
-        """What is wrong with the options, in sentences; nothing is touched.
+        """What is wrong with the options, in sentences, each beginning with an option; nothing is touched.
 
         Their names and types, and that what is required is there, has been seen to before.
         """

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from forewarn.agent.case import Direction
-from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
+from forewarn.agent.handlers.base import Doubt, Option, Result, Task, with_defaults
 from forewarn.agent.handlers.event_words import variables
 from forewarn.agent.handlers.processes import Program, run_minded, take_over_minded
 from forewarn.agent.handlers.records import settled, settled_result
@@ -58,6 +58,13 @@ class Command:
             for name in said["environment"] or {}
             if not _VARIABLE.fullmatch(name)
         ]
+        if not problems and not said["shell"]:
+            problems += [
+                doubt
+                for name in ("command", "undo")
+                if said[name] is not None
+                for doubt in _program_doubts(name, said[name][0], said)
+            ]
         if said["user"]:
             problems += _user_problems(said["user"])
         if said["cwd"] and not Path(said["cwd"]).is_dir():
@@ -95,6 +102,18 @@ def command_problems(name: str, command: object, *, is_shell: bool) -> list[str]
     if not command[0] or command[0].startswith("-") or any("\0" in each for each in command):
         return [f"{name} names no program that could be run: {command[0]!r}."]
     return []
+
+
+def _program_doubts(name: str, program: str, said: Mapping[str, Any]) -> list[str]:
+    """A program that is not here may be there later, or on the machine that the file is for."""
+    path = (said["environment"] or {}).get("PATH") or os.environ.get("PATH") or os.defpath
+    places = [said["cwd"] or "."] if "/" in program else path.split(os.pathsep)
+    found = [each for each in (os.path.join(place, program) for place in places) if os.path.isfile(each)]  # noqa: PTH113, PTH118 - the standard library's own rules of joining
+    if any(os.access(each, os.X_OK) for each in found):
+        return []
+    if found:
+        return [Doubt(f"{name} runs {found[0]}, which is not executable. Run: chmod +x {found[0]}")]
+    return [Doubt(f"{name} runs {program}, and there is no such program here. Install it, or mend its name.")]
 
 
 def program_for(command: str | Sequence[str], options: Mapping[str, Any], task: Task) -> Program:
