@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from forewarn.agent.absence import Doubt
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.events import STARTED, Document, Event, Sighting
 from forewarn.agent.sightings import Meaning, Notes, Viewpoint, note, rename
@@ -19,6 +20,7 @@ def viewpoint(name: str = "web-0") -> Viewpoint:
     return Viewpoint(
         boot="b-2",
         watched_within=timedelta(seconds=45),
+        apart_seconds=1.0,
         which=lambda resources: name if name in resources else "",
         choose=lambda event, vm: (f"{event.type.lower()} {vm}".strip(), "because"),
         has_begun=lambda case: bool(case.runs),
@@ -26,8 +28,10 @@ def viewpoint(name: str = "web-0") -> Viewpoint:
 
 
 def noted(*cases: Case, events: tuple[Event, ...] = (), doubted=(), oddities=(), **said) -> Notes:
-    sighting = Sighting(Document(events, 7, oddities), LATER, **said)
-    return note({case.id: case for case in cases}, doubted, sighting, viewpoint())
+    """What an answer means; of what is doubted all answers but the last that it takes have come."""
+    sighting = Sighting(Document(events, 7, oddities), LATER, steady_at=10.0, **said)
+    doubts = {case.id: Doubt(9.0, 3 if case.started_at else 1) for case in cases if case.id in doubted}
+    return note({case.id: case for case in cases}, doubts, sighting, viewpoint())
 
 
 def test_a_new_event_becomes_a_case_with_the_profile_of_the_first_rule_that_fits():
@@ -94,7 +98,7 @@ def test_an_event_that_is_missing_from_one_answer_is_not_gone():
 
     assert notes.noted == ()
     assert notes.missing == {"E1"}
-    assert notes.wants_another_look
+    assert notes.look_after == 1.0
 
 
 @pytest.mark.parametrize(
@@ -114,7 +118,7 @@ def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
 
     assert [each.what for each in notes.noted] == ([Meaning.GONE] if is_gone else [])
     assert ("E1" in notes.missing) is not is_gone
-    assert notes.wants_another_look is (not is_gone and not oddities)
+    assert (notes.look_after is not None) is (not is_gone and not oddities)
 
 
 def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
@@ -159,7 +163,7 @@ def test_a_lower_incarnation_changes_nothing():
     case = a_case()
     sighting = Sighting(Document((an_event(),), 1), LATER)
 
-    notes = note({"E1": case}, (), sighting, viewpoint())
+    notes = note({"E1": case}, {}, sighting, viewpoint())
 
     assert [each.what for each in notes.noted] == [Meaning.STILL_THERE]
 
@@ -185,10 +189,10 @@ def test_an_endpoint_that_does_not_know_an_event_leaves_it_uncertain_and_is_not_
 
     notes = noted(case, doubted={"E1"}, is_anew=True, endpoint="http://b", endpoints=("http://a", "http://b"))
 
-    assert (notes.noted, notes.missing, notes.wants_another_look) == ((), {"E1"}, False)
+    assert (notes.noted, notes.missing, notes.look_after) == ((), {"E1"}, None)
 
 
 def test_an_answer_that_could_not_be_read_whole_is_no_look():
     odd = noted(a_case(), oddities=("an event without an EventId",))
 
-    assert (odd.missing, odd.doubted) == ({"E1"}, frozenset())
+    assert (odd.missing, odd.doubts) == ({"E1"}, {})

@@ -67,6 +67,7 @@ class Sighting:
     endpoint: str = ""  # which has answered
     endpoints: tuple[str, ...] = ()  # all that are asked in turn
     took_seconds: float | None = None  # from the question to the answer; None: the endpoint may have held it
+    steady_at: float = 0.0  # the same moment on a clock that nobody can put
 
 
 def read_document(body: bytes) -> Document:

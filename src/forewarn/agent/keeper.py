@@ -95,7 +95,7 @@ class Keeper:
         self.metrics = metrics or Metrics()
         self.standing = Standing(settings.profiles, is_dry_run=settings.is_dry_run)
         self.company: Company = Alone()
-        self.look_again: Callable[[], None] = lambda: None
+        self.look_again: Callable[[float], None] = lambda _: None  # in so many seconds
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._settings = settings = _with_approvals_as_told(settings)
         self._metadata = metadata
@@ -228,8 +228,8 @@ class Keeper:
 
     # What messages mean.
 
-    def _ask_anew(self) -> None:
-        self.look_again()  # which the watcher brings, after this was made
+    def _ask_anew(self, after_seconds: float) -> None:
+        self.look_again(after_seconds)  # which the watcher brings, after this was made
 
     def _note_answer(self, answered: Answered) -> None:
         self._approver.settle(answered)
@@ -245,7 +245,7 @@ class Keeper:
         # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
         self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
         self._book.note(replace(case, consent_at=now))
-        self.look_again()
+        self.look_again(0)
 
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)

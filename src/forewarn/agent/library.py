@@ -86,7 +86,11 @@ class Observer:
         self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._names = Names(settings.names, socket.gethostname())
         self._register = Register(
-            self._names.which, self._metadata.approve, self._clock.now, settings.longest_look
+            self._names.which,
+            self._metadata.approve,
+            self._clock.now,
+            settings.longest_look,
+            settings.apart_seconds,
         )
         self._tell = tell
         self._told_blind = False
@@ -126,8 +130,8 @@ class Observer:
             return  # whose events these are is not known yet; there is another look as soon as it is
         for change in self._register.note(sighting):
             self._tell(change)
-        if self._register.is_unsure:
-            self._watcher.look_again()
+        if self._register.look_after is not None:
+            self._watcher.look_again(self._register.look_after)
 
     def _ask_for_name(self) -> None:
         """Ask who this is, until the endpoint tells; until then it is left to the hostname."""

@@ -6,10 +6,11 @@ For the keeper's thread only.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from forewarn.agent import course, sightings
+from forewarn.agent.absence import Doubt
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case
 from forewarn.agent.clock import Clock
@@ -33,7 +34,7 @@ class Told:
 
     standing: Standing
     metrics: Metrics
-    look_again: Callable[[], None]
+    look_again: Callable[[float], None]  # in so many seconds
 
 
 class Eyes:
@@ -61,12 +62,13 @@ class Eyes:
         self._viewpoint = sightings.Viewpoint(
             boot=boot,
             watched_within=settings.longest_look,
+            apart_seconds=settings.apart_seconds,
             which=names.which,
             choose=choose,
             has_begun=lambda case: course.has_begun_to_prepare(case, reporter.profile_of(case)),
         )
         self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
-        self._doubted: frozenset[str] = frozenset()  # of which one answer has said that they are gone
+        self._doubts: Mapping[str, Doubt] = {}  # what answers say against some of them
         self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
         self._oddities: frozenset[str] = frozenset()  # of the last answer; they are said once
         self._is_named = False
@@ -108,11 +110,11 @@ class Eyes:
             if oddity not in self._oddities:
                 log.warning("the endpoint's answer has %s", oddity)
         self._oddities = frozenset(document.oddities)
-        notes = sightings.note(self._book.cases, self._doubted, sighting, self._viewpoint)
-        self._missing, self._doubted = notes.missing, notes.doubted
+        notes = sightings.note(self._book.cases, self._doubts, sighting, self._viewpoint)
+        self._missing, self._doubts = notes.missing, notes.doubts
         self._unseen -= {noted.case.id for noted in notes.noted}
-        if notes.wants_another_look:
-            self._look_again()
+        if notes.look_after is not None:
+            self._look_again(notes.look_after)
         for noted in notes.noted:
             if noted.what is sightings.Meaning.STILL_THERE:
                 self._book.note_seen(noted.case)

@@ -5,12 +5,12 @@ When an event that an answer lacks is gone, `absence.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.absence import LastSeen, ending_of, judge, named_also
+from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.events import Event, Sighting
 
@@ -40,8 +40,8 @@ class Notes:
 
     noted: tuple[Noted, ...] = ()
     missing: frozenset[str] = frozenset()  # open cases whose events the answer lacks: there or not, nobody knows
-    doubted: frozenset[str] = frozenset()  # those of which one answer that counts has said that they are gone
-    wants_another_look: bool = False
+    doubts: Mapping[str, Doubt] = field(default_factory=dict)  # what answers that count say against some of them
+    look_after: float | None = None  # in so many seconds another look is wanted; None: it is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +50,25 @@ class Viewpoint:
 
     boot: str
     watched_within: timedelta  # a shorter gap between two answers is no gap
+    apart_seconds: float  # how far apart answers have to be that count against an event
     which: Callable[[Sequence[str]], str]  # the resource that means this VM
     choose: Callable[[Event, str], tuple[str, str]]  # for an event and this VM's name in it: the profile, and why
     has_begun: Callable[[Case], bool]  # whether its preparation was taken up, so that the profile stays
 
 
-def note(cases: Mapping[str, Case], doubted: Collection[str], sighting: Sighting, viewpoint: Viewpoint) -> Notes:
-    """What an answer means for the cases. `doubted` is what earlier answers left in doubt."""
+def note(
+    cases: Mapping[str, Case], doubts: Mapping[str, Doubt], sighting: Sighting, viewpoint: Viewpoint
+) -> Notes:
+    """What an answer means for the cases. `doubts` are what earlier answers have left."""
     events = sighting.document.events
     noted = [each for event in events if (each := _note_event(cases.get(event.id), event, sighting, viewpoint))]
     there = {event.id for event in events}
     lacking = {case.id: last_seen(case) for case in cases.values() if case.is_open and case.id not in there}
-    absence = judge(lacking, doubted, sighting)
+    absence = judge(lacking, doubts, sighting, viewpoint.apart_seconds)
     gone = [cases[event] for event in lacking if event in absence.gone]
     noted += [Noted(_ended(case, sighting.at, viewpoint), Meaning.GONE) for case in gone]
     missing = frozenset(lacking) - absence.gone
-    return Notes(tuple(noted), missing, absence.doubted, absence.wants_another_look)
+    return Notes(tuple(noted), missing, absence.doubts, absence.look_after)
 
 
 def last_seen(case: Case) -> LastSeen:
