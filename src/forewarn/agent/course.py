@@ -121,7 +121,7 @@ def _prepare(scene: Scene) -> Progress:
     """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
     case, profile = scene.case, scene.profile
     if not has_begun_to_prepare(case, profile):
-        if case.event.has_started and not profile.prepares_when_started:
+        if case.event.has_started and not (profile.prepares_when_started or case.was_prepared_for):
             return Progress()
         begins_at = prepares_from(case, profile)
         if scene.now < begins_at and not case.is_urgent:
@@ -155,6 +155,8 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
         return Plan()
     if case.held_by:
         return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
+    if case.misfit and not (case.told_to_approve_by and case.is_urgent):
+        return Plan(waiting_for=(f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)

@@ -122,7 +122,7 @@ class Keeper:
             names,
             self._book,
             self._reporter,
-            Told(self.standing, self.metrics, self._ask_anew),
+            Told(self.standing, self.metrics, self._ask_anew, self._runner.forget),
             choose=choose,
             boot=boot,
         )
@@ -174,6 +174,7 @@ class Keeper:
             for late in self._runner.overdue():
                 self._attempts.note(late)
             self._attempts.begin_what_waits()
+            self._eyes.take_up_what_is_back()
             self._make_moves()
             self._book.save_new()
             self._publish()
@@ -300,6 +301,8 @@ class Keeper:
         if not self._eyes.is_certain(case):
             who = " or ".join(case.named_by) or "the endpoint"
             return course.Plan(waiting_for=(f"an answer of {who} that shows whether it is there",)), False
+        if self._eyes.is_back(case):
+            return course.Plan(waiting_for=("what is under way for its end: it is there again",)), False
         plan = self._plan(case)
         moved = [self._mover.make(case.id, move) for move in plan.moves]
         return plan, any(moved)
