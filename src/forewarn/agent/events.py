@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 SCHEDULED = "Scheduled"
 STARTED = "Started"
@@ -120,6 +121,7 @@ def read_instant(text: str) -> datetime | None:
     return None if instant is None or not _FIRST_YEAR <= instant.year <= _LAST_YEAR else _in_utc(instant)
 
 
+@lru_cache(64)  # many events of a document have the same, and the next document has them again
 def _read_date(text: str) -> datetime | None:
     if not text:
         return None

@@ -176,7 +176,7 @@ class Keeper:
             self._attempts.begin_what_waits()
             self._eyes.take_up_what_is_back()
             self._make_moves()
-            self._book.save_new()
+            self._book.save_noted()
             self._publish()
             if now >= self._purge_at:
                 self._purge_at = now + _PURGE_EVERY_SECONDS
@@ -308,7 +308,7 @@ class Keeper:
         return plan, any(moved)
 
     def _plan(self, case: Case) -> course.Plan:
-        others = list(self._book.unclosed())
+        others = self._book.acted_on()
         ready = self.company.ready_for(case.id)
         profile = self._reporter.profile_of(case)
         return course.plan(case, profile, others, self._clock.now(), ready, self._settings.profiles)
@@ -331,7 +331,7 @@ class Keeper:
         ) > 0:
             self._take_messages(min(left, 0.2))
         self._take_messages(0)
-        self._book.save_new()
+        self._book.save_noted()
         self._book.save_again()
         log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
 

@@ -144,7 +144,7 @@ class Eyes:
         return case.id in self._back
 
     def _scene_of(self, case: Case) -> Scene:
-        others = list(self._book.unclosed())
+        others = self._book.acted_on()
         return Scene(case, self._profile_of(case), others, self._clock.now(), self._profiles)
 
     def _keep(self, noted: sightings.Noted) -> None:
@@ -212,4 +212,4 @@ class Eyes:
 
     def is_certain(self, case: Case) -> bool:
         """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""
-        return not case.is_open or case.id not in self._missing | self._unseen
+        return not case.is_open or (case.id not in self._missing and case.id not in self._unseen)

@@ -181,6 +181,8 @@ class Watcher:
         if document is None:  # "the same", where nothing was known: `get` does not ask for that
             return True
         is_unchanged = document == self._last
+        if is_unchanged and self._last is not None:
+            document = self._last  # and not one more that says the same: there may be thousands of events in it
         self._last = document
         sighting = Sighting(
             document,
