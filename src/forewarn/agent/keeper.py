@@ -43,6 +43,7 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
+_TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
 
@@ -148,9 +149,18 @@ class Keeper:
         reply: queue.SimpleQueue[str | orders.Refusal] = queue.SimpleQueue()
         self.send(Asked(order, reply))
         try:
-            return reply.get(timeout=5)
+            answer = reply.get(timeout=5)
         except queue.Empty:
             return orders.Refusal(503, "The agent is busy. Ask again.")
+        if order.verb is orders.Verb.HOLD and isinstance(answer, str):
+            return f"{answer} {self._take_back(order.event)}".strip()
+        return answer
+
+    def _take_back(self, event: str) -> str:
+        """Take back this VM's word for an event that is held; what has become of that, in words."""
+        case = orders.find(self.standing.cases, event)
+        taken = self.company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
+        return taken.in_words() if taken else ""
 
     # The loop.
 
