@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from forewarn.agent.changes import OVER, Change, Register
 from forewarn.agent.clock import Clock
-from forewarn.agent.endpoints import VARIABLE, Endpoints
+from forewarn.agent.endpoints import Endpoints, told_by
 from forewarn.agent.events import Sighting
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
@@ -68,7 +68,7 @@ def _settings(
     endpoint: str | Sequence[str], names: Sequence[str], api_version: str, poll_seconds: float
 ) -> Settings:
     if not endpoint:
-        endpoint = os.environ.get(VARIABLE, "").strip() or AZURE
+        endpoint = told_by(os.environ) or AZURE
     endpoints = (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
     return Settings(endpoints=endpoints, names=tuple(names), api_version=api_version, poll_seconds=poll_seconds)
 

@@ -115,10 +115,10 @@ class Eyes:
         document = sighting.document
         if document.incarnation is not None:
             self._standing.incarnation = document.incarnation
-        for oddity in document.oddities:
-            if oddity not in self._oddities:
-                log.warning("the endpoint's answer has %s", oddity)
-        self._oddities = frozenset(document.oddities)
+        oddities = frozenset((*document.oddities, *document.repeated))
+        for oddity in sorted(oddities - self._oddities):
+            log.warning("the endpoint's answer has %s", oddity)
+        self._oddities = oddities
         notes = sightings.note(self._book.cases, self._doubts, sighting, self._viewpoint)
         self._missing, self._doubts, self._back, self._last = notes.missing, notes.doubts, notes.back, sighting
         self._unseen -= {noted.case.id for noted in notes.noted}

@@ -21,10 +21,10 @@ from forewarn.agent.settings import Settings
 from forewarn.agent.waking import Waker
 
 _LONGEST_PAUSE_SECONDS = 2.5  # between two tries, whatever goes wrong: an event may be there for 3 s only
-_QUICK_TRIES = 5  # after a failure, four times as fast: a fault that passes must not hide an event
-_STEADY_TRIES = 15  # then at the usual pace, and then at half of it
-_SLOW_KINDS = {"throttled", "gone"}  # the endpoint asks for time
-_GAP_SECONDS = 0.2  # between two questions that the endpoint may hold: five a second is what Azure allows
+_QUICK_TRIES = 15  # after a failure, four times as fast: a fault that passes must not hide an event
+_STEADY_TRIES = 60  # then at the usual pace, and then at half of it
+_SLOW = {"throttled": 1.0, "gone": 0.5}  # of a poll: what the endpoint asks for is time
+_GAP_SECONDS = 0.2  # between two questions in haste, or that may be held: five a second is what Azure allows
 _FULL_AFTER_SECONDS = 60.0  # now and then the whole document, should a tag ever lie
 _HOLDS_ANEW_AFTER_SECONDS = 600.0  # then see again whether the endpoint has learned to hold
 _SURELY_HELD_SECONDS = 2.0
@@ -204,8 +204,8 @@ class Watcher:
         self._is_blind = self._is_blind or self._is_overdue()
         self._tell_trouble(problem.kind, problem.message)
         pause = self._settings.poll_seconds * self._jitter()
-        if self._failures <= _QUICK_TRIES and problem.kind not in _SLOW_KINDS:
-            pause /= 4
+        if self._failures <= _QUICK_TRIES:
+            pause = max(pause * _SLOW.get(problem.kind, 0.25), min(_GAP_SECONDS, pause))
         elif self._failures > _STEADY_TRIES:
             pause *= 2
         return min(max(pause, problem.retry_after_seconds or 0), _LONGEST_PAUSE_SECONDS)
