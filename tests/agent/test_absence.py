@@ -57,9 +57,10 @@ def test_answers_that_lack_an_event_within_a_second_count_as_one_however_many_th
     [
         (replace(SEEN, has_started=True, not_before=None), NOW),
         (replace(SEEN, let_go_at=NOW), NOW),
+        (replace(SEEN, was_asked=True), NOW),
         (SEEN, NOW + timedelta(minutes=15)),
     ],
-    ids=["it has started", "it was approved", "its time has come"],
+    ids=["it has started", "it was approved", "an approval was sent", "its time has come"],
 )
 def test_an_event_at_which_the_platform_may_be_is_gone_after_four_answers_over_three_seconds(
     seen: LastSeen, at: datetime

@@ -193,7 +193,7 @@ def test_discovery_without_anything_asks_azures_address():
 def test_nonsense_in_the_environment_is_refused_where_the_environment_is_asked():
     nonsense = {"SCHEDULEDEVENTSIP": "10.0.0.9:http"}
 
-    with pytest.raises(ValueError, match="SCHEDULEDEVENTSIP is '10.0.0.9:http', which is no address"):
+    with pytest.raises(ValueError, match=r"SCHEDULEDEVENTSIP is '10\.0\.0\.9:http', which is no address"):
         Endpoints((DISCOVER,), nonsense, list)
     assert [root.text for root in Endpoints((AZURE,), nonsense, list).roots()] == [AZURE]
 

@@ -33,6 +33,7 @@ class LastSeen:
     has_started: bool
     named_by: tuple[str, ...] = ()  # the endpoints; empty: not known
     let_go_at: datetime | None = None  # when the endpoint took its approval
+    was_asked: bool = False  # an approval was sent, and may have been taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +99,9 @@ def _with_answer(doubt: Doubt | None, sighting: Sighting, apart_seconds: float) 
 
 
 def _may_be_at_work(seen: LastSeen, now: datetime) -> bool:
-    """Whether the platform may have begun: it was seen to, it was let go, or its time has come."""
+    """Whether the platform may have begun: it was seen to, it may have been let go, or its time has come."""
     is_due = seen.not_before is not None and now >= seen.not_before
-    return seen.has_started or seen.let_go_at is not None or is_due
+    return seen.has_started or seen.was_asked or seen.let_go_at is not None or is_due
 
 
 def _may_deny(sighting: Sighting, seen: LastSeen) -> bool:

@@ -83,6 +83,7 @@ def last_seen(case: Case) -> LastSeen:
         has_started=case.started_at is not None,
         named_by=case.named_by,
         let_go_at=(case.consent_at or case.first_seen_at) if is_let_go else None,
+        was_asked=case.consent is not Consent.NONE,
     )
 
 
