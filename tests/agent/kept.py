@@ -88,9 +88,12 @@ class Kept:
         self.stage = stage
         self.settings = Settings(
             state_dir=place,
-            rules=(Rule(profile.name),),
-            profiles={profile.name: profile},
-            **(QUICK | {"endpoints": (url,), "wait_seconds": 0, "uses_hostname": False} | settings),
+            **(
+                QUICK
+                | {"rules": (Rule(profile.name),), "profiles": {profile.name: profile}}
+                | {"endpoints": (url,), "wait_seconds": 0, "uses_hostname": False}
+                | settings
+            ),
         )
         self._boot = boot
         self._stop = threading.Event()

@@ -13,7 +13,7 @@ from forewarn.agent.metadata import Metadata
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Sighting, Trouble, Watcher
 
-QUICK = {"poll_seconds": 0.02, "timeout_seconds": 5, "first_timeout_seconds": 20}
+QUICK = {"poll_seconds": 0.02, "doubt_seconds": 0.02, "timeout_seconds": 5, "first_timeout_seconds": 20}
 
 STEADY = Clock().monotonic
 

@@ -54,6 +54,7 @@ class Orders:
         return Settings(
             endpoints=(self.endpoint,),
             poll_seconds=0.05,
+            doubt_seconds=0.05,
             wait_seconds=0,
             uses_hostname=False,
             state_dir=Path(self.state_dir),

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from forewarn.agent.absence import Absence, LastSeen, ending_of, judge
+from forewarn.agent.absence import Absence, Doubt, LastSeen, ending_of, judge
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.events import Document, Sighting
 from forewarn.agent.sightings import last_seen
@@ -17,18 +17,63 @@ A, B = "http://a", "http://b"
 SEEN = LastSeen(NOW, NOW + timedelta(minutes=15), has_started=False, named_by=(A,))
 
 
-def after(*endpoints: str, seen: LastSeen = SEEN, at: datetime = NOW, among: tuple[str, ...] = (A, B)) -> Absence:
+def after(
+    *endpoints: str,
+    seen: LastSeen = SEEN,
+    at: datetime = NOW,
+    among: tuple[str, ...] = (A, B),
+    apart_seconds: float = 1.0,
+) -> Absence:
     """What is left after these have answered, one after the other, without the event."""
     absence = Absence()
-    for endpoint in endpoints:
-        sighting = Sighting(Document(()), at, is_anew=True, endpoint=endpoint, endpoints=among)
-        absence = judge({"E1": seen}, absence.doubted, sighting)
+    for number, endpoint in enumerate(endpoints):
+        sighting = Sighting(
+            Document(()),
+            at,
+            is_anew=True,
+            endpoint=endpoint,
+            endpoints=among,
+            steady_at=100.0 + number * apart_seconds,
+        )
+        absence = judge({"E1": seen}, absence.doubts, sighting, 1.0)
     return absence
 
 
 def test_an_event_is_gone_when_the_endpoint_that_has_named_it_lacks_it_twice():
-    assert after(A) == Absence(doubted=frozenset({"E1"}), wants_another_look=True)
+    assert after(A) == Absence(doubts={"E1": Doubt(100.0)}, look_after=1.0)
     assert after(A, A) == Absence(gone=frozenset({"E1"}))
+
+
+def test_answers_that_lack_an_event_within_a_second_count_as_one_however_many_they_are():
+    many = after(*[A] * 300, apart_seconds=0.003)
+
+    assert many.gone == frozenset()
+    assert many.doubts == {"E1": Doubt(100.0)}
+    assert many.look_after == pytest.approx(1 - 299 * 0.003)
+
+
+@pytest.mark.parametrize(
+    ("seen", "at"),
+    [
+        (replace(SEEN, has_started=True, not_before=None), NOW),
+        (replace(SEEN, let_go_at=NOW), NOW),
+        (replace(SEEN, was_asked=True), NOW),
+        (SEEN, NOW + timedelta(minutes=15)),
+    ],
+    ids=["it has started", "it was approved", "an approval was sent", "its time has come"],
+)
+def test_an_event_at_which_the_platform_may_be_is_gone_after_four_answers_over_three_seconds(
+    seen: LastSeen, at: datetime
+):
+    assert after(A, A, A, seen=seen, at=at).gone == frozenset()
+    assert after(A, A, A, A, seen=seen, at=at).gone == {"E1"}
+
+
+def test_the_answers_against_an_event_are_in_a_row():
+    once = after(A)
+    back = judge({}, once.doubts, Sighting(Document(()), NOW, is_anew=True, endpoint=A, steady_at=101.0), 1.0)
+
+    assert back == Absence()
 
 
 def test_an_endpoint_that_has_never_named_an_event_cannot_take_it_away_however_often_it_is_asked():
@@ -52,19 +97,19 @@ def test_any_endpoint_is_believed_where_nobody_is_left_who_has_named_it(seen: La
 def test_any_endpoint_is_believed_an_hour_after_the_last_sight_of_an_event_whose_time_has_come():
     late, far = NOW + timedelta(minutes=61), replace(SEEN, not_before=NOW + timedelta(days=1))
 
-    assert after(B, B, at=NOW + timedelta(minutes=59)).gone == frozenset()
-    assert after(B, B, at=late).gone == {"E1"}
-    assert after(B, B, at=late, seen=far).gone == frozenset()
+    assert after(*[B] * 4, at=NOW + timedelta(minutes=59)).gone == frozenset()
+    assert after(*[B] * 4, at=late).gone == {"E1"}
+    assert after(*[B] * 4, at=late, seen=far).gone == frozenset()
 
 
 def test_an_answer_that_could_not_be_read_whole_is_no_look():
     odd = Sighting(Document((), None, ("an event without an EventId",)), NOW, is_anew=True, endpoint=A)
     whole = Sighting(Document(()), NOW, is_anew=True, endpoint=A)
 
-    first = judge({"E1": SEEN}, (), odd)
+    first = judge({"E1": SEEN}, {}, odd, 1.0)
 
     assert first == Absence()
-    assert judge({"E1": SEEN}, first.doubted, whole).gone == frozenset()
+    assert judge({"E1": SEEN}, first.doubts, whole, 1.0).gone == frozenset()
 
 
 BOOT, EARLIER_BOOT = "b-2", "b-1"

@@ -6,7 +6,7 @@ import pytest
 
 from forewarn.agent.config import read_settings
 from forewarn.agent.config_problems import ConfigProblems
-from forewarn.agent.settings import Settings
+from forewarn.agent.settings import AZURE, Settings
 from tests.agent.kinds import KINDS
 
 PROFILE = '[[rules]]\nprofile = "drain"\n[profiles.drain]\n'  # three lines
@@ -202,6 +202,18 @@ def test_what_is_probably_not_meant_is_told_and_taken(text: str, words: str, tmp
 
     assert len(warnings) == 1
     assert words in warnings[0]
+
+
+def test_nonsense_about_where_the_endpoint_is_is_refused_where_it_counts(tmp_path: Path):
+    nonsense = {"SCHEDULEDEVENTSIP": "not an ip!"}
+
+    [found] = refusals('endpoint = "discover"\n', tmp_path, **nonsense)
+
+    assert found == (
+        "SCHEDULEDEVENTSIP: SCHEDULEDEVENTSIP is 'not an ip!', which is no address: say HOST or HOST:PORT. "
+        "Put it right, or take it out: then DHCP and Azure's address are what is left."
+    )
+    assert read("", tmp_path, **nonsense).endpoints == (AZURE,)
 
 
 def test_a_variable_that_is_none_of_ours_is_doubted(tmp_path: Path):

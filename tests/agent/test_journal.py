@@ -38,11 +38,14 @@ FULL = a_case(
     told_to_approve_by="ann",
     is_urgent=True,
     held_by="bob",
+    misfit="the rules ask for something else",
+    was_prepared_for=True,
     ending=Ending.FINISHED,
     ended_at=NOW,
     closed_at=NOW,
 )
 
+FULL_OF_OTHERS = replace(FULL, event=an_event("E2"))
 _SAVE_AND_DIE = """
 import os, signal, sys
 from pathlib import Path
@@ -94,6 +97,20 @@ def test_what_is_saved_is_on_the_disk_when_save_returns(tmp_path: Path):
     assert journal._rows.execute("PRAGMA synchronous").fetchone() == (2,)
     assert not journal._rows.in_transaction
     assert Journal(tmp_path).load() == [FULL], "another reader sees it"
+
+
+def test_several_cases_are_saved_all_or_none(tmp_path: Path):
+    journal = Journal(tmp_path)
+    journal.save(a_case(), FULL_OF_OTHERS)
+    journal._rows.execute(
+        "CREATE TRIGGER no BEFORE INSERT ON cases WHEN NEW.id = 'E4' BEGIN SELECT RAISE(FAIL, 'no'); END"
+    )
+
+    with pytest.raises(JournalProblem):
+        journal.save(a_case(an_event("E3")), a_case(an_event("E4")))
+
+    assert not journal._rows.in_transaction
+    assert [case.id for case in Journal(tmp_path).load()] == ["E1", "E2"]
 
 
 def test_a_case_that_is_saved_again_replaces_itself_and_keeps_its_place(tmp_path: Path):

@@ -190,10 +190,16 @@ def test_discovery_without_anything_asks_azures_address():
     assert [root.text for root in Endpoints((DISCOVER,), {}, list).roots()] == [AZURE]
 
 
-def test_nonsense_in_the_environment_is_passed_over():
-    found = Endpoints((DISCOVER,), {"SCHEDULEDEVENTSIP": "https://[:x"}, list).roots()
+def test_nonsense_in_the_environment_is_refused_where_the_environment_is_asked():
+    nonsense = {"SCHEDULEDEVENTSIP": "10.0.0.9:http"}
 
-    assert [root.text for root in found] == [AZURE]
+    with pytest.raises(ValueError, match=r"SCHEDULEDEVENTSIP is '10\.0\.0\.9:http', which is no address"):
+        Endpoints((DISCOVER,), nonsense, list)
+    assert [root.text for root in Endpoints((AZURE,), nonsense, list).roots()] == [AZURE]
+
+
+def test_nonsense_in_a_lease_is_passed_over():
+    assert [root.text for root in Endpoints((DISCOVER,), {}, lambda: ["a lease:"]).roots()] == [AZURE]
 
 
 def test_an_endpoint_that_is_named_twice_is_asked_once():

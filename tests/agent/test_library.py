@@ -1,26 +1,19 @@
-"""What programs import: changes to iterate over, and a block that ends when maintenance is coming."""
+"""What programs import: changes to iterate over."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import re
-import subprocess
-import sys
 import threading
 import time
 from typing import Any
 
 import pytest
 
-import forewarn.agent
-from forewarn.agent import EndpointError, MaintenanceComing, What, until_maintenance, watch
+from forewarn.agent import EndpointError, What, watch
 from tests.agent.azure import SERVER_ERROR, Asked, Azure, Fault, event
 from tests.fleets import SMALL
-from tests.running import ROOT, RunningService, running, wait_until
+from tests.running import RunningService, running, wait_until
 
-PAGE = (ROOT / "docs/howto/agent-library.md").read_text()
-SAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 QUICK: dict[str, Any] = {"poll_seconds": 0.02}
 BOUND = 30
 
@@ -154,205 +147,6 @@ def test_waiting_for_a_change_can_be_cancelled(azure: Azure):
             assert change.id == "A"
 
     asyncio.run(wait_in_vain())
-
-
-def test_a_block_is_cancelled_when_maintenance_is_coming(azure: Azure):
-    async def work() -> tuple[list[str], str]:
-        done = []
-        async with until_maintenance(azure.url, **QUICK) as maintenance:
-            azure.show(event("A"))
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                done.append("told")
-                raise
-            done.append("not reached")
-        done.append("after")
-        assert maintenance.event is not None
-        await asyncio.to_thread(maintenance.event.approve)
-        return done, maintenance.event.id
-
-    assert asyncio.run(asyncio.wait_for(work(), BOUND)) == (["told", "after"], "A")
-    assert azure.approved == ["A"]
-
-
-def test_a_block_that_is_done_before_maintenance_comes_is_not_disturbed(azure: Azure):
-    async def work() -> object:
-        async with until_maintenance(azure.url, **QUICK) as maintenance:
-            await asyncio.to_thread(azure.wait_for_polls, 2)
-        return maintenance.event
-
-    assert asyncio.run(asyncio.wait_for(work(), BOUND)) is None
-
-
-def test_a_cancellation_by_somebody_else_goes_through(azure: Azure):
-    async def work() -> None:
-        async with until_maintenance(azure.url, **QUICK):
-            await asyncio.Event().wait()
-
-    async def cancel_it() -> None:
-        task = asyncio.create_task(work())
-        await asyncio.to_thread(azure.wait_for_polls, 2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    asyncio.run(asyncio.wait_for(cancel_it(), BOUND))
-    assert azure.approved == []
-
-
-def test_an_error_in_the_block_goes_through(azure: Azure):
-    async def work() -> None:
-        async with until_maintenance(azure.url, **QUICK):
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(work())
-
-
-def test_events_that_are_not_meant_do_not_cancel(azure: Azure):
-    async def work() -> str:
-        async with until_maintenance(azure.url, where=lambda each: each.type != "Freeze", **QUICK) as maintenance:
-            azure.show(event("FREEZE", EventType="Freeze"), event("OTHER", Resources=["web-1"]))
-            await asyncio.to_thread(azure.wait_for_polls, 3)
-            azure.show(event("REBOOT"))
-            await asyncio.Event().wait()
-        assert maintenance.event is not None
-        return maintenance.event.id
-
-    assert asyncio.run(asyncio.wait_for(work(), BOUND)) == "REBOOT"
-
-
-def test_without_asyncio_the_block_ends_where_it_asks(azure: Azure):
-    done = []
-
-    with until_maintenance(azure.url, **QUICK) as maintenance:
-        azure.show(event("A"))
-        is_coming = maintenance.wait(BOUND)
-        done.append("told")
-        maintenance.check()
-        done.append("not reached")
-
-    assert (is_coming, bool(maintenance), done) == (True, True, ["told"])
-    assert maintenance.event is not None
-    assert maintenance.event.id == "A"
-
-
-def test_without_asyncio_a_block_that_is_done_in_time_has_no_event(azure: Azure):
-    with until_maintenance(azure.url, **QUICK) as maintenance:
-        maintenance.check()
-
-    assert (maintenance.event, bool(maintenance)) == (None, False)
-
-
-def test_the_cancellation_of_an_outer_block_is_not_swallowed_by_an_inner_one(azure: Azure):
-    azure.show(event("A"))
-
-    with until_maintenance(azure.url, **QUICK) as outer:
-        assert outer.wait(BOUND)
-        with pytest.raises(MaintenanceComing), until_maintenance(azure.url, **QUICK):
-            outer.check()
-
-    assert outer.event is not None
-
-
-# What is imported.
-
-
-def test_programs_find_everything_in_one_place():
-    found = {name: getattr(forewarn.agent, name) for name in forewarn.agent.__all__}
-
-    assert all(found.values())
-    with pytest.raises(AttributeError, match="has no attribute 'wacth'"):
-        _ = forewarn.agent.wacth
-
-
-def test_watching_loads_neither_asyncio_nor_openssl_nor_anything_else_of_ours():
-    code = (
-        "import sys; from forewarn.agent import watch; changes = watch(); "
-        "ours = {m for m in sys.modules if m.startswith('forewarn') and not m.startswith('forewarn.agent')}; "
-        "heavy = {'asyncio', 'ssl', '_ssl', 'hashlib', '_hashlib', 'http.client', 'email', 'urllib.request'}; "
-        "print(sorted(ours - {'forewarn'} | heavy & set(sys.modules)))"
-    )
-
-    ran = run_program(code, {})
-
-    assert (ran.returncode, ran.stdout.strip()) == (0, "[]"), ran.stderr
-
-
-# The page.
-
-
-def run_program(code: str, environment: dict[str, str], seconds: float = 60) -> subprocess.CompletedProcess[str]:
-    """A program of its own; `-S`, as what a site adds is not ours."""
-    command = [sys.executable, "-S", "-c", code]
-    variables = os.environ | {"PYTHONPATH": str(ROOT / "src")} | environment
-    return subprocess.run(
-        command, env=variables, cwd=ROOT, capture_output=True, text=True, timeout=seconds, check=False
-    )
-
-
-def test_the_pages_sample_is_six_lines_and_approves_its_own_event(azure: Azure):
-    sample = SAMPLES[0]
-    azure.show(event("OTHER", Resources=["web-1"]), event("MINE"))
-    program = subprocess.Popen(
-        [sys.executable, "-c", sample],
-        env=os.environ | {"PYTHONPATH": str(ROOT / "src"), "SCHEDULEDEVENTSIP": azure.place},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        wait_until(lambda: azure.approved != [] or program.poll() is not None, "the approval")
-    finally:
-        program.kill()
-        said, _ = program.communicate(timeout=20)
-
-    assert len(sample.splitlines()) == 6
-    assert azure.approved == ["MINE"], said
-    assert "scheduled Reboot ('web-0',)" in said
-
-
-def test_the_pages_other_samples_work(azure: Azure, monkeypatch: pytest.MonkeyPatch):
-    azure.show(event("A"))
-    done: list[str] = []
-    monkeypatch.setenv("SCHEDULEDEVENTSIP", azure.place)
-    asynchronous, block, plain = (definitions(sample) for sample in SAMPLES[1:])
-
-    asyncio.run(run_for_a_while(asynchronous["main"](), lambda: azure.approved == ["A"]))
-    asyncio.run(block["work_and_save"](wait_for_ever, lambda: note(done, "saved")))
-    plain["work_and_save"](forever(), lambda _: None, lambda: done.append("saved too"))
-
-    assert done == ["saved", "saved too"]
-    assert azure.approved == ["A", "A", "A"]
-
-
-def definitions(sample: str) -> dict[str, Any]:
-    place: dict[str, Any] = {}
-    exec(compile(sample, "the page", "exec"), place)
-    return place
-
-
-async def run_for_a_while(main: Any, is_over: Any) -> None:
-    task = asyncio.create_task(main)
-    await asyncio.to_thread(wait_until, is_over, "the sample to do its work")
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-
-async def wait_for_ever() -> None:
-    await asyncio.Event().wait()
-
-
-async def note(done: list[str], word: str) -> None:
-    done.append(word)
-
-
-def forever() -> Any:
-    pause = threading.Event()
-    for _ in range(1000):
-        pause.wait(0.02)
-        yield 0
 
 
 def test_against_the_real_service_an_event_is_approved_and_followed_to_its_end():

@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from forewarn.agent.absence import Doubt
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.events import STARTED, Document, Event, Sighting
 from forewarn.agent.sightings import Meaning, Notes, Viewpoint, note, rename
-from tests.agent.little_world import DO, NOW, a_case, a_run, an_event
+from tests.agent.little_world import BEGUN, DO, NOW, UNDO, a_case, a_run, an_event
 
 LATER = NOW + timedelta(seconds=1)
 
@@ -19,15 +20,19 @@ def viewpoint(name: str = "web-0") -> Viewpoint:
     return Viewpoint(
         boot="b-2",
         watched_within=timedelta(seconds=45),
+        apart_seconds=1.0,
         which=lambda resources: name if name in resources else "",
         choose=lambda event, vm: (f"{event.type.lower()} {vm}".strip(), "because"),
         has_begun=lambda case: bool(case.runs),
+        left_of=lambda case: None if BEGUN in {run.outcome for run in case.runs.values()} else case.runs,
     )
 
 
 def noted(*cases: Case, events: tuple[Event, ...] = (), doubted=(), oddities=(), **said) -> Notes:
-    sighting = Sighting(Document(events, 7, oddities), LATER, **said)
-    return note({case.id: case for case in cases}, doubted, sighting, viewpoint())
+    """What an answer means; of what is doubted all answers but the last that it takes have come."""
+    sighting = Sighting(Document(events, 7, oddities), LATER, steady_at=10.0, **said)
+    doubts = {case.id: Doubt(9.0, 3 if case.started_at else 1) for case in cases if case.id in doubted}
+    return note({case.id: case for case in cases}, doubts, sighting, viewpoint())
 
 
 def test_a_new_event_becomes_a_case_with_the_profile_of_the_first_rule_that_fits():
@@ -81,6 +86,16 @@ def test_a_profile_stays_once_its_preparation_has_begun():
 
     assert found.case.profile == "drain"
     assert found.case.event.type == "Redeploy"
+    assert found.case.misfit.startswith("the rules ask for profile redeploy web-0 now")
+
+
+def test_a_case_whose_event_is_again_as_its_rule_wanted_it_fits_again():
+    [found] = noted(
+        a_case(profile="reboot web-0", misfit="it was another", runs={("drain", DO): a_run()}),
+        events=(an_event(minutes=20),),
+    ).noted
+
+    assert found.case.misfit == ""
 
 
 def test_an_event_that_no_longer_names_this_vm_is_no_longer_its_own():
@@ -94,7 +109,7 @@ def test_an_event_that_is_missing_from_one_answer_is_not_gone():
 
     assert notes.noted == ()
     assert notes.missing == {"E1"}
-    assert notes.wants_another_look
+    assert notes.look_after == 1.0
 
 
 @pytest.mark.parametrize(
@@ -114,7 +129,7 @@ def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
 
     assert [each.what for each in notes.noted] == ([Meaning.GONE] if is_gone else [])
     assert ("E1" in notes.missing) is not is_gone
-    assert notes.wants_another_look is (not is_gone and not oddities)
+    assert (notes.look_after is not None) is (not is_gone and not oddities)
 
 
 def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
@@ -151,15 +166,42 @@ def test_an_event_that_is_over_and_comes_back_begins_anew_but_is_not_approved_ag
     assert (found.case.consent, found.case.consent_by) == (Consent.GIVEN, "agent")
 
 
-def test_an_event_that_comes_back_while_it_is_undone_waits_until_that_is_over():
-    assert noted(a_case(ending=Ending.CANCELLED), events=(an_event(),)).noted == ()
+def test_an_event_that_comes_back_while_it_is_undone_waits_for_what_is_under_way():
+    undoing = a_case(ending=Ending.CANCELLED, runs={("drain", UNDO): a_run(BEGUN)})
+
+    notes = noted(undoing, events=(an_event(),))
+
+    assert (notes.noted, notes.back) == ((), {"E1"})
+
+
+def test_an_event_that_comes_back_between_two_attempts_at_its_undo_goes_on_with_what_is_left():
+    undoing = a_case(ending=Ending.CANCELLED, prepared_at=NOW, held_by="ann", runs={("drain", DO): a_run()})
+
+    [found] = noted(undoing, events=(an_event(type="Redeploy"),)).noted
+
+    assert found.what is Meaning.RETURNED
+    assert (found.case.is_open, found.case.prepared_at, found.case.held_by) == (True, None, "ann")
+    assert (found.case.profile, found.case.runs) == ("drain", undoing.runs), "it is undone with that"
+    assert found.case.misfit == (
+        "the rules ask for profile redeploy web-0 now (because), and it is prepared for with drain"
+    )
+
+
+def test_what_an_operator_said_holds_when_an_event_comes_back_as_it_was():
+    over = a_case(ending=Ending.CANCELLED, closed_at=NOW, held_by="ann", told_to_approve_by="bob", is_urgent=True)
+
+    [same] = noted(over, events=(an_event(),)).noted
+    [other] = noted(over, events=(an_event(resources=("web-0", "db-0")),)).noted
+
+    assert (same.case.held_by, same.case.told_to_approve_by, same.case.is_urgent) == ("ann", "bob", True)
+    assert (other.case.held_by, other.case.told_to_approve_by, other.case.is_urgent) == ("ann", "", False)
 
 
 def test_a_lower_incarnation_changes_nothing():
     case = a_case()
     sighting = Sighting(Document((an_event(),), 1), LATER)
 
-    notes = note({"E1": case}, (), sighting, viewpoint())
+    notes = note({"E1": case}, {}, sighting, viewpoint())
 
     assert [each.what for each in notes.noted] == [Meaning.STILL_THERE]
 
@@ -185,10 +227,10 @@ def test_an_endpoint_that_does_not_know_an_event_leaves_it_uncertain_and_is_not_
 
     notes = noted(case, doubted={"E1"}, is_anew=True, endpoint="http://b", endpoints=("http://a", "http://b"))
 
-    assert (notes.noted, notes.missing, notes.wants_another_look) == ((), {"E1"}, False)
+    assert (notes.noted, notes.missing, notes.look_after) == ((), {"E1"}, None)
 
 
 def test_an_answer_that_could_not_be_read_whole_is_no_look():
     odd = noted(a_case(), oddities=("an event without an EventId",))
 
-    assert (odd.missing, odd.doubted) == ({"E1"}, frozenset())
+    assert (odd.missing, odd.doubts) == ({"E1"}, {})

@@ -266,6 +266,21 @@ def test_a_new_look_is_taken_at_once_and_without_a_condition(azure: Azure):
     assert [each.is_anew for each in seen.sightings] == [False, True]
 
 
+def test_a_look_that_is_wanted_later_is_taken_then_also_where_the_endpoint_holds_the_question(azure: Azure):
+    azure.has_tags = True
+    azure.fail_always(lambda asked: Fault(304, b"", delay_seconds=30) if "prefer" in asked.headers else None)
+    with looking(azure.url, poll_seconds=60, wait_seconds=40, blind_after_seconds=300) as seen:
+        azure.wait_for_polls(2)
+        before = STEADY()
+        seen.watcher.look_again(0.3)
+        seen.watcher.look_again(60)
+        seen.wait_until(lambda: seen.last.is_anew, "the new look")
+        took = STEADY() - before
+
+    assert 0.3 <= took < 10
+    assert seen.last.steady_at - before == pytest.approx(took, abs=1)
+
+
 def test_a_new_look_that_fails_is_taken_again(azure: Azure):
     with looking(azure.url) as seen:
         seen.wait_for_sightings(1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from forewarn.agent.metrics import phases_of
 from forewarn.agent.policy import Profile
 
 _TAIL_BYTES = 256 * 1024
+_MOST_WRITTEN = 2000  # lives that are remembered
 
 log = logging.getLogger("forewarn.agent")
 
@@ -64,15 +67,23 @@ class Audit:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._written: dict[tuple[str, str], None] | None = None  # which lives; None: not looked yet
 
     def write(self, case: Case, profile: Profile) -> None:
         """Add a case's record, unless an agent that ended right after that has done so."""
         if self._path is None:
             return
         record = record_of(case, profile)
+        life = (case.id, record["first_seen_at"])
         try:
-            if not _has(self._path, record):
-                _append(self._path, json.dumps(record, ensure_ascii=False))
+            if self._written is None:
+                self._written = dict.fromkeys(_lives_in(self._path))
+            if life not in self._written:
+                # What happens to others alone need not outlive a crash of the machine.
+                _append(self._path, json.dumps(record, ensure_ascii=False), is_lasting=case.is_mine)
+            self._written[life] = None
+            if len(self._written) > _MOST_WRITTEN:
+                del self._written[next(iter(self._written))]
         except OSError as problem:
             log.error(  # noqa: TRY400 - the sentence is all there is to say
                 "The audit record cannot be written to %s: %s. It is: %s",
@@ -83,27 +94,21 @@ class Audit:
             )
 
 
-def _has(path: Path, record: dict[str, Any]) -> bool:
-    """Whether one of the last lines is about the same life of the same event."""
+def _lives_in(path: Path) -> Iterator[tuple[str, str]]:
+    """Of which lives of which events the last lines tell."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
             lines = file.read().splitlines()
     except FileNotFoundError:
-        return False
-    return any(_is_about(line, record) for line in lines)
+        return
+    for line in lines:
+        with suppress(ValueError, KeyError, TypeError):  # it was cut short
+            said = json.loads(line)
+            yield str(said["event"]), str(said["first_seen_at"])
 
 
-def _is_about(line: bytes, record: dict[str, Any]) -> bool:
-    try:
-        said = json.loads(line)
-    except ValueError:
-        return False
-    keys = ("event", "first_seen_at")
-    return isinstance(said, dict) and all(said.get(key) == record[key] for key in keys)
-
-
-def _append(path: Path, line: str) -> None:
+def _append(path: Path, line: str, *, is_lasting: bool) -> None:
     file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
     try:
         size = os.fstat(file).st_size
@@ -111,7 +116,8 @@ def _append(path: Path, line: str) -> None:
         # A line that was cut short by a crash is ended, so that this one stands alone.
         is_cut = size > 0 and os.read(file, 1) != b"\n"
         os.write(file, f"{chr(10) if is_cut else ''}{line}\n".encode())
-        os.fsync(file)
+        if is_lasting:
+            os.fsync(file)
     finally:
         os.close(file)
 

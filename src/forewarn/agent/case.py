@@ -82,6 +82,8 @@ class Case:
     told_to_approve_by: str = ""  # the operator who said so
     is_urgent: bool = False  # the operator does not want to wait for its preparation
     held_by: str = ""  # the operator who said "not yet"
+    misfit: str = ""  # why its preparation is not what the rules ask for any more, in words
+    was_prepared_for: bool = False  # in an earlier life: then it is again, even if the platform is at it
     ending: Ending | None = None
     ended_at: datetime | None = None
     closed_at: datetime | None = None  # recovered, told, over

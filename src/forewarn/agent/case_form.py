@@ -6,25 +6,25 @@ Reading is strict where the journal is its own writer's, and lenient about membe
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
 from forewarn.agent.events import Event
 
+_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Case, Event, Run)}
 _INSTANTS = {field.name for kind in (Case, Event, Run) for field in fields(kind) if "datetime" in str(field.type)}
 
 
 def write_case(case: Case) -> dict[str, Any]:
     """The case, in words that JSON has."""
-    shown = {field.name: getattr(case, field.name) for field in fields(Case)}
-    shown["event"] = _plain(asdict(case.event))
+    shown = _shown(case)
+    shown["event"] = _shown(case.event)
     shown["runs"] = [
-        {"step": step, "direction": direction.value, **_plain(asdict(run))}
-        for (step, direction), run in case.runs.items()
+        {"step": step, "direction": direction.value, **_shown(run)} for (step, direction), run in case.runs.items()
     ]
-    return _plain(shown)
+    return shown
 
 
 def read_case(said: Mapping[str, Any]) -> Case:
@@ -52,5 +52,7 @@ def _members(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _plain(said: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in said.items()}
+def _shown(said: Case | Event | Run) -> dict[str, Any]:
+    """Its members. Not `asdict`, which copies every name of every event: there may be thousands."""
+    shown = ((name, getattr(said, name)) for name in _NAMES[type(said)])
+    return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in shown}

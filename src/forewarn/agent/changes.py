@@ -5,12 +5,12 @@ When an event that an answer lacks is gone, `absence.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.absence import LastSeen, ending_of, judge, named_also
+from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
 from forewarn.agent.case import Ending
 from forewarn.agent.events import Event, Sighting
 
@@ -120,6 +120,7 @@ class Register:
         send_approval: Callable[[str], None],
         now: Callable[[], datetime],
         watched_within: timedelta,
+        apart_seconds: float,
     ) -> None:
         self._which = which
         self._send_approval = send_approval
@@ -128,8 +129,10 @@ class Register:
         self._there: dict[str, tuple[Event, str]] = {}  # by id: as last seen, and by which name it means this VM
         self._last_seen: dict[str, LastSeen] = {}
         self._let_go_at: dict[str, datetime] = {}  # when the endpoint took its approval
-        self._doubted: frozenset[str] = frozenset()
-        self.is_unsure = False  # an event is missing, and another look is wanted before it counts as gone
+        self._apart_seconds = apart_seconds  # between answers that count against an event
+        self._doubts: Mapping[str, Doubt] = {}
+        # An event is missing, and in so many seconds another look is wanted before it counts as gone.
+        self.look_after: float | None = None
 
     def note(self, sighting: Sighting) -> list[Change]:
         """What an answer changes."""
@@ -141,9 +144,9 @@ class Register:
             for each, seen in self._last_seen.items()
             if each not in there
         }
-        absence = judge(lacking, self._doubted, sighting)
+        absence = judge(lacking, self._doubts, sighting, self._apart_seconds)
         changes.extend(self._note_gone(each, lacking[each], sighting.at) for each in sorted(absence.gone))
-        self._doubted, self.is_unsure = absence.doubted, absence.wants_another_look
+        self._doubts, self.look_after = absence.doubts, absence.look_after
         return changes
 
     def _approve(self, event: str) -> None:

@@ -16,6 +16,24 @@ class Promise:
     leader: str
 
 
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What has become of a word that was given, and is to count no more."""
+
+    leader: str
+    is_known: bool  # to the leader; or the word has surely expired
+    seconds: float = 0  # for so long at most it may count, if it is not
+
+    def in_words(self) -> str:
+        """For the operator who wanted it so."""
+        if self.is_known:
+            return f"{self.leader}, who approves for all, knows that this VM is not ready."
+        return (
+            f"But {self.leader}, who approves for all, could not be told yet: until it is, or for "
+            f"{self.seconds:.0f} s at most, it may still approve the event. The agent goes on telling it."
+        )
+
+
 class Company(Protocol):
     """The others."""
 
@@ -24,6 +42,9 @@ class Company(Protocol):
 
     def tell(self, promises: frozenset[Promise]) -> None:
         """From now on these hold, and no others."""
+
+    def take_back(self, event: str, seconds: float) -> TakenBack | None:
+        """Have the word for an event count no more, and wait so long for that; None: none was given."""
 
 
 class Alone:
@@ -36,3 +57,8 @@ class Alone:
 
     def tell(self, promises: frozenset[Promise]) -> None:
         """Nobody listens."""
+
+    def take_back(self, event: str, seconds: float) -> TakenBack | None:
+        """Nothing was told."""
+        del event, seconds
+        return None

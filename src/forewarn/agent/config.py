@@ -21,7 +21,8 @@ from forewarn.agent.config_problems import ConfigProblems, Problem
 from forewarn.agent.config_reading import WRONG, Reading, sentence
 from forewarn.agent.config_secrets import may_be_written_by_all
 from forewarn.agent.config_values import as_address, closest, show_address
-from forewarn.agent.settings import Peers, Settings
+from forewarn.agent.endpoints import VARIABLE, told_by
+from forewarn.agent.settings import DISCOVER, Peers, Settings
 from forewarn.agent.toml_places import find_places, syntax_problem
 
 CONFIG_VARIABLE = f"{ENVIRONMENT_PREFIX}CONFIG"
@@ -54,6 +55,8 @@ def read_settings(
     values |= _from_texts(reading, {key: (overrides or {}).get(key.name) for key in SETTINGS}, "flag")
     _doubt_variables(reading, environment)
     settings = Settings(**values, source=reading.file)
+    if DISCOVER in settings.endpoints:
+        _check_discovery(reading, environment)
     settings = _read_tables(reading, said, settings, handlers)
     problems, warnings = _in_order(reading.problems), _in_order(reading.warnings)
     if problems:
@@ -134,6 +137,15 @@ def _doubt_variables(reading: Reading, environment: Mapping[str, str]) -> None:
             close = closest(end, known)
             advice = f"Did you mean {ENVIRONMENT_PREFIX}{close}?" if close else "Take it out."
             reading.warnings.append(Problem(name, 0, "There is no such setting.", advice))
+
+
+def _check_discovery(reading: Reading, environment: Mapping[str, str]) -> None:
+    """Passed over, it would have another endpoint asked than is meant."""
+    try:
+        told_by(environment)
+    except ValueError as problem:
+        advice = "Put it right, or take it out: then DHCP and Azure's address are what is left."
+        reading.problems.append(Problem(VARIABLE, 0, str(problem), advice))
 
 
 def _read_tables(reading: Reading, said: Mapping[str, Any], settings: Settings, handlers: Handlers) -> Settings:

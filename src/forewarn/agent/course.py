@@ -63,7 +63,7 @@ def plan(
     profiles: Mapping[str, Profile] | None = None,
 ) -> Plan:
     """The next moves about a case. `profiles` are those of the others, for what they share."""
-    if case.closed_at is not None:
+    if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
         return Plan()
     scene = Scene(case, profile, others, now, profiles or {})
     return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
@@ -86,6 +86,11 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up."""
     return any(case.run(step.name) for step in profile.on(Occasion.PREPARE))
+
+
+def _concerns_others_alone(case: Case, profile: Profile) -> bool:
+    """Whether there is nothing to do about it here but to know it: of these there may be thousands."""
+    return not (case.is_mine or profile.steps or profile.approves_others or case.told_to_approve_by)
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
@@ -121,7 +126,7 @@ def _prepare(scene: Scene) -> Progress:
     """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
     case, profile = scene.case, scene.profile
     if not has_begun_to_prepare(case, profile):
-        if case.event.has_started and not profile.prepares_when_started:
+        if case.event.has_started and not (profile.prepares_when_started or case.was_prepared_for):
             return Progress()
         begins_at = prepares_from(case, profile)
         if scene.now < begins_at and not case.is_urgent:
@@ -155,6 +160,8 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
         return Plan()
     if case.held_by:
         return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
+    if case.misfit and not (case.told_to_approve_by and case.is_urgent):
+        return Plan(waiting_for=(f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)

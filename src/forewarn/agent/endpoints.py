@@ -59,6 +59,17 @@ def _split(place: str, text: str) -> tuple[str, int]:
     return host, int(port) if port else 80
 
 
+def told_by(environment: Mapping[str, str]) -> str:
+    """What the environment says where the endpoint is; empty: nothing. `ValueError` for what cannot be meant."""
+    said = environment.get(VARIABLE, "").strip()
+    if not said:
+        return ""
+    try:
+        return read_root(said).text
+    except ValueError as problem:
+        raise ValueError(f"{VARIABLE} is {said!r}, which is no address: say HOST or HOST:PORT.") from problem
+
+
 class Endpoints:
     """The endpoints that there are, in the order in which they are asked."""
 
@@ -68,8 +79,9 @@ class Endpoints:
         environment: Mapping[str, str] | None = None,
         find_told: Callable[[], Sequence[str]] = find_told_addresses,
     ) -> None:
+        """`ValueError` where the environment is to say one, and says nonsense: another would be asked instead."""
         self._said = tuple(said) or (AZURE,)
-        self._environment = environment or {}
+        self._told = told_by(environment or {}) if DISCOVER in self._said else ""
         self._find_told = find_told
 
     def roots(self) -> list[Root]:
@@ -83,12 +95,11 @@ class Endpoints:
 
     def _discover(self) -> list[str]:
         """What the environment says, what DHCP said, and then Azure's address."""
-        told = self._environment.get(VARIABLE, "").strip()
-        return [*_readable([told] if told else []), *_readable(self._find_told()), AZURE]
+        return [*([self._told] if self._told else []), *_readable(self._find_told()), AZURE]
 
 
 def _readable(texts: Sequence[str]) -> list[str]:
-    """What makes sense: a mistake in the environment is no reason not to watch."""
+    """What makes sense: a mistake in a lease is no reason not to watch."""
     found = []
     for text in texts:
         try:

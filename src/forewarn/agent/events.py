@@ -6,8 +6,9 @@ The one rule: what cannot be read is never taken for "no events".
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 
 SCHEDULED = "Scheduled"
 STARTED = "Started"
@@ -54,6 +55,7 @@ class Document:
     events: tuple[Event, ...]
     incarnation: int | None = None
     oddities: tuple[str, ...] = ()  # parts that could not be read; where there are any, no event counts as gone
+    repeated: tuple[str, ...] = ()  # events that were listed more than once, in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Sighting:
     endpoint: str = ""  # which has answered
     endpoints: tuple[str, ...] = ()  # all that are asked in turn
     took_seconds: float | None = None  # from the question to the answer; None: the endpoint may have held it
+    steady_at: float = 0.0  # the same moment on a clock that nobody can put
 
 
 def read_document(body: bytes) -> Document:
@@ -82,13 +85,38 @@ def read_document(body: bytes) -> Document:
         raise Unreadable(f"The answer has no list of events: {_beginning(body)}")
     events: dict[str, Event] = {}
     oddities = []
+    repeated: dict[str, None] = {}
     for each in listed:
         event = read_event(each)
         if event is None:
             oddities.append(f"an event without an EventId: {_beginning(json.dumps(each).encode())}")
         else:
-            events[event.id] = event
-    return Document(tuple(events.values()), _whole(said.get("DocumentIncarnation")), tuple(oddities))
+            before = events.get(event.id)
+            if before is not None:
+                repeated[f"event {event.id} more than once: it is taken for one of all the VMs that are named"] = (
+                    None
+                )
+            events[event.id] = event if before is None else _joined(before, event)
+    incarnation = _whole(said.get("DocumentIncarnation"))
+    return Document(tuple(events.values()), incarnation, tuple(oddities), tuple(repeated))
+
+
+def _joined(one: Event, other: Event) -> Event:
+    """Two entries of one id as one event: of all its VMs, as far as either is, and due when the first is."""
+    further, behind = (other, one) if _progress(other) > _progress(one) else (one, other)
+    instants = [each.not_before for each in (one, other) if each.not_before is not None]
+    resources = tuple(dict.fromkeys((*one.resources, *other.resources)))
+    return replace(
+        further,
+        resources=resources,
+        not_before=min(instants, default=None),
+        source=further.source or behind.source,
+        description=further.description or behind.description,
+    )
+
+
+def _progress(event: Event) -> int:
+    return 2 if event.has_started else 1 if event.is_scheduled else 0
 
 
 def read_event(said: object) -> Event | None:
@@ -119,6 +147,7 @@ def read_instant(text: str) -> datetime | None:
     return None if instant is None or not _FIRST_YEAR <= instant.year <= _LAST_YEAR else _in_utc(instant)
 
 
+@lru_cache(64)  # many events of a document have the same, and the next document has them again
 def _read_date(text: str) -> datetime | None:
     if not text:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -54,16 +55,32 @@ class Journal:
                 )
         return cases
 
-    def save(self, case: Case) -> None:
-        """Keep a case as it is now; when this returns it is on the disk."""
-        body = json.dumps(write_case(case), ensure_ascii=False)
-        closed_at = case.closed_at.timestamp() if case.closed_at else None
+    def save(self, *cases: Case) -> None:
+        """Keep cases as they are now; when this returns they are on the disk. If it raises, none of them is."""
+        if len(cases) == 1:
+            return self._save_rows(cases)
         try:
-            self._rows.execute(
-                "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
-                " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
-                (case.id, body, closed_at),
-            )
+            self._rows.execute("BEGIN IMMEDIATE")
+            try:
+                self._save_rows(cases)
+                self._rows.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk may have ended it already
+                    self._rows.execute("ROLLBACK")
+                raise
+        except sqlite3.Error as problem:
+            raise self._problem("written", problem) from problem
+
+    def _save_rows(self, cases: Sequence[Case]) -> None:
+        try:
+            for case in cases:
+                body = json.dumps(write_case(case), ensure_ascii=False)
+                closed_at = case.closed_at.timestamp() if case.closed_at else None
+                self._rows.execute(
+                    "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
+                    " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
+                    (case.id, body, closed_at),
+                )
         except sqlite3.Error as problem:
             raise self._problem("written", problem) from problem
 
@@ -83,7 +100,7 @@ class Journal:
 
     def _open(self) -> sqlite3.Connection:
         path = ":memory:" if self._place is None else str(self._place / "journal.db")
-        # Every statement is a transaction of its own: a save is one, and it is on the disk when it returns.
+        # Every statement is a transaction of its own, unless one is begun: it is on the disk when it returns.
         rows = sqlite3.connect(path, timeout=5, isolation_level=None)
         try:
             rows.execute("PRAGMA journal_mode = WAL")

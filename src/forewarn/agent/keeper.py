@@ -38,11 +38,13 @@ from forewarn.agent.standing import Standing, in_words
 from forewarn.agent.watching import Trouble
 
 _MOST_MESSAGES = 1000  # in one round
+_MOST_TO_CLOSE = 100  # events of others, in one round
 _MOST_ROUNDS = 50  # of planning, before messages are looked at again
 _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
+_TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
 
@@ -95,7 +97,7 @@ class Keeper:
         self.metrics = metrics or Metrics()
         self.standing = Standing(settings.profiles, is_dry_run=settings.is_dry_run)
         self.company: Company = Alone()
-        self.look_again: Callable[[], None] = lambda: None
+        self.look_again: Callable[[float], None] = lambda _: None  # in so many seconds
         self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._settings = settings = _with_approvals_as_told(settings)
         self._metadata = metadata
@@ -122,7 +124,7 @@ class Keeper:
             names,
             self._book,
             self._reporter,
-            Told(self.standing, self.metrics, self._ask_anew),
+            Told(self.standing, self.metrics, self._ask_anew, self._runner.forget),
             choose=choose,
             boot=boot,
         )
@@ -148,9 +150,18 @@ class Keeper:
         reply: queue.SimpleQueue[str | orders.Refusal] = queue.SimpleQueue()
         self.send(Asked(order, reply))
         try:
-            return reply.get(timeout=5)
+            answer = reply.get(timeout=5)
         except queue.Empty:
             return orders.Refusal(503, "The agent is busy. Ask again.")
+        if order.verb is orders.Verb.HOLD and isinstance(answer, str):
+            return f"{answer} {self._take_back(order.event)}".strip()
+        return answer
+
+    def _take_back(self, event: str) -> str:
+        """Take back this VM's word for an event that is held; what has become of that, in words."""
+        case = orders.find(self.standing.cases, event)
+        taken = self.company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
+        return taken.in_words() if taken else ""
 
     # The loop.
 
@@ -174,8 +185,9 @@ class Keeper:
             for late in self._runner.overdue():
                 self._attempts.note(late)
             self._attempts.begin_what_waits()
+            self._eyes.take_up_what_is_back()
             self._make_moves()
-            self._book.save_new()
+            self._book.save_noted()
             self._publish()
             if now >= self._purge_at:
                 self._purge_at = now + _PURGE_EVERY_SECONDS
@@ -228,8 +240,8 @@ class Keeper:
 
     # What messages mean.
 
-    def _ask_anew(self) -> None:
-        self.look_again()  # which the watcher brings, after this was made
+    def _ask_anew(self, after_seconds: float) -> None:
+        self.look_again(after_seconds)  # which the watcher brings, after this was made
 
     def _note_answer(self, answered: Answered) -> None:
         self._approver.settle(answered)
@@ -245,7 +257,7 @@ class Keeper:
         # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
         self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
         self._book.note(replace(case, consent_at=now))
-        self.look_again()
+        self.look_again(0)
 
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)
@@ -267,12 +279,13 @@ class Keeper:
     def _make_moves(self) -> None:
         left = {case.id for case in self._book.unclosed()}
         self.standing.stuck = {event: why for event, why in self.standing.stuck.items() if event in left}
+        in_turn = self._in_turn()
         for _ in range(_MOST_ROUNDS):
-            plans = {case.id: self._try_to_move(case) for case in list(self._book.unclosed())}
+            plans = {case.id: self._try_to_move(case) for case in in_turn}
             if not any(has_moved for _, has_moved in plans.values()):
                 break
         wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
-        self._wake_at = min(wakes, default=None)
+        self._wake_at = min(wakes, default=None) if len(in_turn) == len(left) else self._clock.now()
         self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
         self.company.tell(
             frozenset(
@@ -281,6 +294,12 @@ class Keeper:
                 if plan.tells_leader
             )
         )
+
+    def _in_turn(self) -> list[Case]:
+        """The cases of this round. Events of others that are over are closed a few at a time: news comes first."""
+        cases = list(self._book.unclosed())
+        late = sum(1 for case in cases if not (case.is_open or case.is_mine))
+        return cases[: len(cases) - max(0, late - _MOST_TO_CLOSE)]
 
     def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
         """Plan a case and make its moves. One that cannot be planned does not stop the others."""
@@ -300,12 +319,14 @@ class Keeper:
         if not self._eyes.is_certain(case):
             who = " or ".join(case.named_by) or "the endpoint"
             return course.Plan(waiting_for=(f"an answer of {who} that shows whether it is there",)), False
+        if self._eyes.is_back(case):
+            return course.Plan(waiting_for=("what is under way for its end: it is there again",)), False
         plan = self._plan(case)
         moved = [self._mover.make(case.id, move) for move in plan.moves]
         return plan, any(moved)
 
     def _plan(self, case: Case) -> course.Plan:
-        others = list(self._book.unclosed())
+        others = self._book.acted_on()
         ready = self.company.ready_for(case.id)
         profile = self._reporter.profile_of(case)
         return course.plan(case, profile, others, self._clock.now(), ready, self._settings.profiles)
@@ -328,7 +349,7 @@ class Keeper:
         ) > 0:
             self._take_messages(min(left, 0.2))
         self._take_messages(0)
-        self._book.save_new()
+        self._book.save_noted()
         self._book.save_again()
         log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 
 from forewarn.agent.changes import OVER, Change, Register
 from forewarn.agent.clock import Clock
-from forewarn.agent.endpoints import VARIABLE, Endpoints
+from forewarn.agent.endpoints import Endpoints, told_by
 from forewarn.agent.events import Sighting
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
@@ -68,7 +68,7 @@ def _settings(
     endpoint: str | Sequence[str], names: Sequence[str], api_version: str, poll_seconds: float
 ) -> Settings:
     if not endpoint:
-        endpoint = os.environ.get(VARIABLE, "").strip() or AZURE
+        endpoint = told_by(os.environ) or AZURE
     endpoints = (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
     return Settings(endpoints=endpoints, names=tuple(names), api_version=api_version, poll_seconds=poll_seconds)
 
@@ -86,7 +86,11 @@ class Observer:
         self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._names = Names(settings.names, socket.gethostname())
         self._register = Register(
-            self._names.which, self._metadata.approve, self._clock.now, settings.longest_look
+            self._names.which,
+            self._metadata.approve,
+            self._clock.now,
+            settings.longest_look,
+            settings.apart_seconds,
         )
         self._tell = tell
         self._told_blind = False
@@ -126,8 +130,8 @@ class Observer:
             return  # whose events these are is not known yet; there is another look as soon as it is
         for change in self._register.note(sighting):
             self._tell(change)
-        if self._register.is_unsure:
-            self._watcher.look_again()
+        if self._register.look_after is not None:
+            self._watcher.look_again(self._register.look_after)
 
     def _ask_for_name(self) -> None:
         """Ask who this is, until the endpoint tells; until then it is left to the hostname."""

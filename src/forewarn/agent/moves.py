@@ -144,5 +144,6 @@ class Mover:
         self._book.note(closed)
         self._metrics.observe_phases(closed, profile)
         self._metrics.count("events_over", ending=str(closed.ending))
-        self._runner.forget_all_but([each.id for each in self._book.unclosed()])
+        if closed.runs:
+            self._runner.forget_all_but([each.id for each in self._book.unclosed()])
         self._say(closed, "event over", ending=closed.ending, approved_by=closed.consent_by)

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from forewarn.agent.clock import Clock
-from forewarn.agent.company import Promise
+from forewarn.agent.company import Promise, TakenBack
 from forewarn.agent.endpoints import read_root
 from forewarn.agent.http1 import ExchangeFailed, Request, exchange, response_bytes
+from forewarn.agent.names import Names
 from forewarn.agent.settings import Peers
 
 _PATH = "/ready"
@@ -26,6 +27,7 @@ _CLOCKS_DIFFER_SECONDS = 5  # at most: all of them go by the endpoint's
 _MOST_NONCES = 10_000
 _MOST_WORDS = 10_000
 _SECONDS = 3
+_WITHDRAW_SECONDS = 1.0  # between two tries to take a word back
 
 log = logging.getLogger("forewarn.agent")
 
@@ -134,7 +136,7 @@ class Teller:
         self._clock = clock
         self._changed = threading.Condition()
         self._wanted: frozenset[Promise] = frozenset()
-        self._told: set[Promise] = set()
+        self._told: dict[Promise, float] = {}  # and until when that may count with the leader, on our steady clock
         self._is_over = False
         self._troubles: dict[str, str] = {}
         self._thread = threading.Thread(target=self._run, name="teller", daemon=True)
@@ -147,6 +149,19 @@ class Teller:
                 self._wanted = promises
                 self._changed.notify_all()
 
+    def take_back(self, event: str, seconds: float) -> TakenBack | None:
+        """Have the word for an event count no more, and wait so long for that; None: none was given."""
+        with self._changed:
+            told = next((promise for promise in self._told if promise.event == event), None)
+            if told is None:
+                return None
+            self._wanted = frozenset(promise for promise in self._wanted if promise.event != event)
+            self._changed.notify_all()
+            if self._changed.wait_for(lambda: told not in self._told, seconds):
+                return TakenBack(told.leader, is_known=True)
+            left = max(0.0, self._told[told] - self._clock.monotonic())
+            return TakenBack(told.leader, is_known=False, seconds=left)
+
     def close(self) -> None:
         """Take back what was told, as far as that goes in a second or two."""
         with self._changed:
@@ -158,19 +173,38 @@ class Teller:
         while True:
             with self._changed:
                 wanted, is_over = self._wanted, self._is_over
-            for promise in self._told - wanted:
-                if self._send(promise, 0):
-                    log.info("no longer ready", extra={"event": promise.event, "leader": promise.leader})
-                self._told.discard(promise)
-            for promise in wanted:
                 # Told before it is sent: what may have arrived has to be taken back.
-                self._told.add(promise)
+                self._told.update(dict.fromkeys(wanted, self._expires_at()))
+                withdrawn = [promise for promise in self._told if promise not in wanted]
+            for promise in withdrawn:
+                self._withdraw(promise)
+            for promise in wanted:
                 self._send(promise, self._peers.expiry_seconds)
+                with self._changed:
+                    self._told[promise] = self._expires_at()
             if is_over:
                 return
             with self._changed:
-                pause = self._peers.expiry_seconds / 3 if wanted else None
-                self._changed.wait_for(partial(self._has_news_since, wanted), pause)
+                self._changed.wait_for(partial(self._has_news_since, wanted), self._pause_after(wanted))
+
+    def _expires_at(self) -> float:
+        """When what is told now counts no more; it may be under way for a while."""
+        return self._clock.monotonic() + self._peers.expiry_seconds + _SECONDS
+
+    def _pause_after(self, wanted: frozenset[Promise]) -> float | None:
+        often = self._peers.expiry_seconds / 3
+        if any(promise not in wanted for promise in self._told):
+            return min(often, _WITHDRAW_SECONDS)
+        return often if wanted else None
+
+    def _withdraw(self, promise: Promise) -> None:
+        """Take a word back. It is told until the leader has heard it, or the word has expired without that."""
+        is_heard = self._send(promise, 0)
+        with self._changed:
+            if is_heard or self._clock.monotonic() >= self._told[promise]:
+                del self._told[promise]
+                self._changed.notify_all()
+                log.info("no longer ready", extra={"event": promise.event, "leader": promise.leader})
 
     def _has_news_since(self, wanted: frozenset[Promise]) -> bool:
         return self._is_over or self._wanted != wanted
@@ -223,14 +257,18 @@ class Others:
         """From now on these hold, and no others."""
         self._teller.tell(promises)
 
+    def take_back(self, event: str, seconds: float) -> TakenBack | None:
+        """Have the word for an event count no more, and wait so long for that; None: none was given."""
+        return self._teller.take_back(event, seconds)
+
     def close(self) -> None:
         """Take back what was told."""
         self._teller.close()
 
 
 def _member(members: Mapping[str, str], name: str) -> str:
-    """Where the agent of a VM listens; names are the same in any case."""
-    return next((place for vm, place in members.items() if vm.lower() == name.lower()), "")
+    """Where the agent of a VM listens, in whatever form the event and the file write its name."""
+    return next((place for vm, place in members.items() if Names([vm]).which([name])), "")
 
 
 def _no(status: int, message: str) -> bytes:

@@ -133,6 +133,11 @@ class Runner:
         if not kept and (self._state_dir / "memory").is_dir():
             _remove(self._state_dir / "memory")
 
+    def forget(self, event: str) -> None:
+        """Take the directories of an event's attempts away: it lives again, and its attempts are counted anew."""
+        if not self._is_dry_run:
+            _remove(self._state_dir / "runs" / _fit(event))
+
     def _start(
         self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int, *, takes_over: bool
     ) -> None:

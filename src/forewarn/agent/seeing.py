@@ -6,17 +6,20 @@ For the keeper's thread only.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from forewarn.agent import course, sightings
+from forewarn.agent.absence import Doubt
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case
 from forewarn.agent.clock import Clock
+from forewarn.agent.effects import Scene
 from forewarn.agent.events import Event, Sighting
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.names import Names
 from forewarn.agent.reporting import Reporter
+from forewarn.agent.returning import what_is_left
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
@@ -33,7 +36,8 @@ class Told:
 
     standing: Standing
     metrics: Metrics
-    look_again: Callable[[], None]
+    look_again: Callable[[float], None]  # in so many seconds
+    forget_attempts: Callable[[str], None]  # of an event: the next ones are of another life
 
 
 class Eyes:
@@ -61,12 +65,19 @@ class Eyes:
         self._viewpoint = sightings.Viewpoint(
             boot=boot,
             watched_within=settings.longest_look,
+            apart_seconds=settings.apart_seconds,
             which=names.which,
             choose=choose,
             has_begun=lambda case: course.has_begun_to_prepare(case, reporter.profile_of(case)),
+            left_of=lambda case: what_is_left(self._scene_of(case)),
         )
+        self._profiles = settings.profiles
+        self._profile_of = reporter.profile_of
+        self._forget_attempts = told.forget_attempts
+        self._back: frozenset[str] = frozenset()  # events that are there again, before their cases were closed
+        self._last: Sighting | None = None  # that was noted
         self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
-        self._doubted: frozenset[str] = frozenset()  # of which one answer has said that they are gone
+        self._doubts: Mapping[str, Doubt] = {}  # what answers say against some of them
         self._unseen = {case.id for case in self._book.unclosed() if case.is_open}  # by this agent, so far
         self._oddities: frozenset[str] = frozenset()  # of the last answer; they are said once
         self._is_named = False
@@ -104,22 +115,59 @@ class Eyes:
         document = sighting.document
         if document.incarnation is not None:
             self._standing.incarnation = document.incarnation
-        for oddity in document.oddities:
-            if oddity not in self._oddities:
-                log.warning("the endpoint's answer has %s", oddity)
-        self._oddities = frozenset(document.oddities)
-        notes = sightings.note(self._book.cases, self._doubted, sighting, self._viewpoint)
-        self._missing, self._doubted = notes.missing, notes.doubted
+        oddities = frozenset((*document.oddities, *document.repeated))
+        for oddity in sorted(oddities - self._oddities):
+            log.warning("the endpoint's answer has %s", oddity)
+        self._oddities = oddities
+        notes = sightings.note(self._book.cases, self._doubts, sighting, self._viewpoint)
+        self._missing, self._doubts, self._back, self._last = notes.missing, notes.doubts, notes.back, sighting
         self._unseen -= {noted.case.id for noted in notes.noted}
-        if notes.wants_another_look:
-            self._look_again()
+        if notes.look_after is not None:
+            self._look_again(notes.look_after)
         for noted in notes.noted:
-            if noted.what is sightings.Meaning.STILL_THERE:
-                self._book.note_seen(noted.case)
-            else:
-                self._tell(noted)
-                keep = self._book.note_new if noted.what is sightings.Meaning.APPEARED else self._book.note
-                keep(noted.case)
+            self._keep(noted)
+
+    def take_up_what_is_back(self) -> None:
+        """Begin the next life of events that came back, once nothing is under way any more for their end."""
+        if self._last is None or not self._back:
+            return
+        for event in self._last.document.events:
+            if event.id not in self._back:
+                continue
+            noted = sightings.note_event(self._book.cases[event.id], event, self._last, self._viewpoint)
+            if noted is not None:
+                self._back -= {event.id}
+                self._keep(noted)
+
+    def is_back(self, case: Case) -> bool:
+        """Whether its event is there again, and what is under way for its end is waited for."""
+        return case.id in self._back
+
+    def _scene_of(self, case: Case) -> Scene:
+        others = self._book.acted_on()
+        return Scene(case, self._profile_of(case), others, self._clock.now(), self._profiles)
+
+    def _keep(self, noted: sightings.Noted) -> None:
+        what, case = noted.what, noted.case
+        if what is sightings.Meaning.STILL_THERE:
+            self._book.note_seen(case)
+            return
+        before = self._book.cases.get(case.id)
+        self._tell(noted)
+        if before is not None:
+            self._tell_of_words(before, case)
+        if what is sightings.Meaning.RETURNED:
+            self._forget_attempts(case.id)
+        keep = self._book.note_new if what is sightings.Meaning.APPEARED else self._book.note
+        keep(case)
+
+    def _tell_of_words(self, before: Case, case: Case) -> None:
+        """What becomes of what was said and chosen for the event as it was."""
+        if before.told_to_approve_by and not case.told_to_approve_by:
+            why = "the event is for another type or for other VMs now"
+            self._say(case, "operator's approval is void", logging.WARNING, by=before.told_to_approve_by, why=why)
+        if case.misfit and case.misfit != before.misfit:
+            self._say(case, "event is not approved any more by the agent", logging.WARNING, why=case.misfit)
 
     def _tell(self, noted: sightings.Noted) -> None:
         case = noted.case
@@ -164,4 +212,4 @@ class Eyes:
 
     def is_certain(self, case: Case) -> bool:
         """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""
-        return not case.is_open or case.id not in self._missing | self._unseen
+        return not case.is_open or (case.id not in self._missing and case.id not in self._unseen)

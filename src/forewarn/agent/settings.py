@@ -34,6 +34,7 @@ class Settings:
     first_timeout_seconds: float = 130
     timeout_seconds: float = 10
     blind_after_seconds: float = 30
+    doubt_seconds: float = 1  # at least, and at least a poll, between two answers that count against an event
     names: tuple[str, ...] = ()  # aliases, besides what the endpoint and the machine say
     uses_hostname: bool = True
     state_dir: Path = Path("/var/lib/forewarn-agent")
@@ -47,6 +48,11 @@ class Settings:
     peers: Peers | None = None
     source: str = ""  # the file; empty: none
     warnings: tuple[str, ...] = ()  # what in all this is probably not meant
+
+    @property
+    def apart_seconds(self) -> float:
+        """How far apart answers have to be that count against an event."""
+        return max(self.doubt_seconds, self.poll_seconds)
 
     @property
     def longest_look(self) -> timedelta:

@@ -5,13 +5,13 @@ When an event that an answer lacks is gone, `absence.py` says.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.absence import LastSeen, ending_of, judge, named_also
-from forewarn.agent.case import Case, Consent
+from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
+from forewarn.agent.case import Case, Consent, Runs
 from forewarn.agent.events import Event, Sighting
 
 
@@ -40,8 +40,9 @@ class Notes:
 
     noted: tuple[Noted, ...] = ()
     missing: frozenset[str] = frozenset()  # open cases whose events the answer lacks: there or not, nobody knows
-    doubted: frozenset[str] = frozenset()  # those of which one answer that counts has said that they are gone
-    wants_another_look: bool = False
+    doubts: Mapping[str, Doubt] = field(default_factory=dict)  # what answers that count say against some of them
+    look_after: float | None = None  # in so many seconds another look is wanted; None: it is not
+    back: frozenset[str] = frozenset()  # events that are there again, while something is under way for their end
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +51,27 @@ class Viewpoint:
 
     boot: str
     watched_within: timedelta  # a shorter gap between two answers is no gap
+    apart_seconds: float  # how far apart answers have to be that count against an event
     which: Callable[[Sequence[str]], str]  # the resource that means this VM
     choose: Callable[[Event, str], tuple[str, str]]  # for an event and this VM's name in it: the profile, and why
     has_begun: Callable[[Case], bool]  # whether its preparation was taken up, so that the profile stays
+    left_of: Callable[[Case], Runs | None]  # what counts of an end that is under way; None: wait for it
 
 
-def note(cases: Mapping[str, Case], doubted: Collection[str], sighting: Sighting, viewpoint: Viewpoint) -> Notes:
-    """What an answer means for the cases. `doubted` is what earlier answers left in doubt."""
+def note(
+    cases: Mapping[str, Case], doubts: Mapping[str, Doubt], sighting: Sighting, viewpoint: Viewpoint
+) -> Notes:
+    """What an answer means for the cases. `doubts` are what earlier answers have left."""
     events = sighting.document.events
-    noted = [each for event in events if (each := _note_event(cases.get(event.id), event, sighting, viewpoint))]
+    noted = [each for event in events if (each := note_event(cases.get(event.id), event, sighting, viewpoint))]
     there = {event.id for event in events}
+    back = frozenset(there.difference(each.case.id for each in noted))
     lacking = {case.id: last_seen(case) for case in cases.values() if case.is_open and case.id not in there}
-    absence = judge(lacking, doubted, sighting)
+    absence = judge(lacking, doubts, sighting, viewpoint.apart_seconds)
     gone = [cases[event] for event in lacking if event in absence.gone]
     noted += [Noted(_ended(case, sighting.at, viewpoint), Meaning.GONE) for case in gone]
     missing = frozenset(lacking) - absence.gone
-    return Notes(tuple(noted), missing, absence.doubted, absence.wants_another_look)
+    return Notes(tuple(noted), missing, absence.doubts, absence.look_after, back)
 
 
 def last_seen(case: Case) -> LastSeen:
@@ -77,6 +83,7 @@ def last_seen(case: Case) -> LastSeen:
         has_started=case.started_at is not None,
         named_by=case.named_by,
         let_go_at=(case.consent_at or case.first_seen_at) if is_let_go else None,
+        was_asked=case.consent is not Consent.NONE,
     )
 
 
@@ -85,14 +92,14 @@ def rename(case: Case, viewpoint: Viewpoint) -> Case:
     return _with_event(case, case.event, viewpoint)
 
 
-def _note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
+def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
+    """What it means that an event is there. None: it was over, and what is under way for that ends first."""
     at = sighting.at
     if case is None:
         return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
     if not case.is_open:
-        if case.closed_at is None:
-            return None  # what was done for its first life is undone first
-        return Noted(_again(case, event, sighting, viewpoint), Meaning.RETURNED)
+        left = viewpoint.left_of(case) if case.closed_at is None else {}
+        return None if left is None else Noted(_again(case, event, sighting, viewpoint, left), Meaning.RETURNED)
     named_by = named_also(case.named_by, sighting.endpoint)
     seen = replace(case, last_seen_at=at, boot=viewpoint.boot, named_by=named_by)
     if event == case.event:
@@ -121,14 +128,22 @@ def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
     )
 
 
-def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
-    """A second life. Its approval is remembered: an event is approved once."""
-    return replace(
+def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint, left: Runs) -> Case:
+    """A second life. Its approval is remembered, as an event is approved once; and what operators said."""
+    again = replace(
         _new(event, sighting, viewpoint),
+        was_prepared_for=case.was_prepared_for or viewpoint.has_begun(case),
         consent=case.consent,
         consent_by=case.consent_by,
         consent_at=case.consent_at,
         consent_tries=case.consent_tries,
+        held_by=case.held_by,
+    )
+    if _word_holds(case, again):
+        again = replace(again, told_to_approve_by=case.told_to_approve_by, is_urgent=case.is_urgent)
+    # What is left of the first life stands in the profile of that time.
+    return (
+        _judged_again(replace(again, profile=case.profile, why=case.why, runs=left), viewpoint) if left else again
     )
 
 
@@ -136,12 +151,33 @@ def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
     """The case with its event as it is now; the profile is chosen again as long as no preparation has begun."""
     vm = viewpoint.which(event.resources)
     changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
+    if not _word_holds(case, changed):
+        changed = replace(changed, told_to_approve_by="", is_urgent=False)
     if viewpoint.has_begun(case):
-        return changed
+        return _judged_again(changed, viewpoint)
     profile, why = viewpoint.choose(event, vm)
     # Another profile has other steps before the approval: what was noted of the first does not count.
     prepared_at = case.prepared_at if profile == case.profile else None
     return replace(changed, profile=profile, why=why, prepared_at=prepared_at)
+
+
+def _judged_again(case: Case, viewpoint: Viewpoint) -> Case:
+    """A case whose preparation has begun, after its event has changed. The profile stays, for the undo.
+
+    If the rules ask for another one now, what was done is not what they want before an approval.
+    """
+    if case.started_at is not None or case.event.has_started:
+        return case  # nothing is approved any more
+    profile, why = viewpoint.choose(case.event, case.vm)
+    fits = profile == case.profile
+    words = f"the rules ask for profile {profile} now ({why}), and it is prepared for with {case.profile}"
+    return replace(case, misfit="" if fits else words)
+
+
+def _word_holds(said: Case, now: Case) -> bool:
+    """Whether an operator who said "approve" has meant the event as it is now."""
+    names_no_others = set(now.event.resources) <= set(said.event.resources)
+    return names_no_others and now.event.type == said.event.type and now.is_mine == said.is_mine
 
 
 def _ended(case: Case, at: datetime, viewpoint: Viewpoint) -> Case:

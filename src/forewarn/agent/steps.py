@@ -191,7 +191,8 @@ def _begin_again(
     again_at = ended_at + pause
     # Before its own end: the clock was put back, and how long it has been nobody knows.
     if now >= again_at or now < ended_at:
-        _begin(progress, wanted, now, deadline)
+        if deadline is None or now < deadline:  # else it stays failed: left out, it would never be undone
+            _begin(progress, wanted, now, deadline)
     elif deadline is None or again_at < deadline:
         progress.wait(f"{_named(wanted)}, tried again at {again_at:%H:%M:%SZ}: {last.note}", again_at)
 

@@ -6,6 +6,7 @@ Nothing here waits for anybody but the endpoint, and nothing ends the loop but `
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Callable
@@ -20,10 +21,10 @@ from forewarn.agent.settings import Settings
 from forewarn.agent.waking import Waker
 
 _LONGEST_PAUSE_SECONDS = 2.5  # between two tries, whatever goes wrong: an event may be there for 3 s only
-_QUICK_TRIES = 5  # after a failure, four times as fast: a fault that passes must not hide an event
-_STEADY_TRIES = 15  # then at the usual pace, and then at half of it
-_SLOW_KINDS = {"throttled", "gone"}  # the endpoint asks for time
-_GAP_SECONDS = 0.2  # between two questions that the endpoint may hold: five a second is what Azure allows
+_QUICK_TRIES = 15  # after a failure, four times as fast: a fault that passes must not hide an event
+_STEADY_TRIES = 60  # then at the usual pace, and then at half of it
+_SLOW = {"throttled": 1.0, "gone": 0.5}  # of a poll: what the endpoint asks for is time
+_GAP_SECONDS = 0.2  # between two questions in haste, or that may be held: five a second is what Azure allows
 _FULL_AFTER_SECONDS = 60.0  # now and then the whole document, should a tag ever lie
 _HOLDS_ANEW_AFTER_SECONDS = 600.0  # then see again whether the endpoint has learned to hold
 _SURELY_HELD_SECONDS = 2.0
@@ -75,6 +76,7 @@ class Watcher:
         self._stop = threading.Event()
         self._asked = 0  # how often somebody wanted a new look
         self._answered = 0
+        self._look_at = math.inf  # when somebody will want one
         self._last: Document | None = None
         self._has_tag = False
         self._is_held = False  # the question that is open may be held, and may be broken off
@@ -95,14 +97,17 @@ class Watcher:
                 asked = self._asked
                 pause = self._turn(waker)
                 # A look that was asked for and failed is tried again at the usual pace; a new wish is heeded now.
-                waker.pause(pause, lambda asked=asked: stop.is_set() or self._asked != asked)  # type: ignore[misc]
+                waker.pause(pause, lambda asked=asked: stop.is_set() or self._wants_a_look_since(asked))  # type: ignore[misc]
         finally:
             self._metadata.close()
             waker.close()
 
-    def look_again(self) -> None:
-        """Ask at once, without a condition: the next sighting that `is_anew` was asked for after this call."""
-        self._asked += 1
+    def look_again(self, after_seconds: float = 0) -> None:
+        """Ask in so many seconds, without a condition: a sighting that `is_anew` was asked for after that."""
+        if after_seconds > 0:
+            self._look_at = min(self._look_at, self._clock.monotonic() + after_seconds)
+        else:
+            self._asked += 1
         if self._waker is not None:
             self._waker.wake()
 
@@ -111,9 +116,17 @@ class Watcher:
         """Whether there has been no good answer for too long."""
         return self._is_blind
 
+    def _wants_a_look_since(self, asked: int) -> bool:
+        """Whether somebody has wanted a look since so many were, or wants one by now."""
+        if self._clock.monotonic() >= self._look_at:
+            self._look_at = math.inf
+            self._asked += 1
+        return self._asked != asked
+
     def _turn(self, waker: Waker) -> float:
         """One question, and how long to pause after it."""
         began_at = self._clock.monotonic()
+        self._wants_a_look_since(self._answered)
         asked = self._asked
         is_anew = asked != self._answered
         is_full = is_anew or self._last is None or began_at >= self._full_at
@@ -168,6 +181,8 @@ class Watcher:
         if document is None:  # "the same", where nothing was known: `get` does not ask for that
             return True
         is_unchanged = document == self._last
+        if is_unchanged and self._last is not None:
+            document = self._last  # and not one more that says the same: there may be thousands of events in it
         self._last = document
         sighting = Sighting(
             document,
@@ -177,6 +192,7 @@ class Watcher:
             answer.endpoint,
             self._metadata.endpoints,
             took_seconds,
+            self._good_at,
         )
         _tell(self._on_sighting, sighting)
         return is_unchanged
@@ -188,15 +204,15 @@ class Watcher:
         self._is_blind = self._is_blind or self._is_overdue()
         self._tell_trouble(problem.kind, problem.message)
         pause = self._settings.poll_seconds * self._jitter()
-        if self._failures <= _QUICK_TRIES and problem.kind not in _SLOW_KINDS:
-            pause /= 4
+        if self._failures <= _QUICK_TRIES:
+            pause = max(pause * _SLOW.get(problem.kind, 0.25), min(_GAP_SECONDS, pause))
         elif self._failures > _STEADY_TRIES:
             pause *= 2
         return min(max(pause, problem.retry_after_seconds or 0), _LONGEST_PAUSE_SECONDS)
 
     def _look_up(self) -> None:
         """While an answer is waited for: see whether that is still right."""
-        if self._stop.is_set() or (self._is_held and self._asked != self._answered):
+        if self._stop.is_set() or (self._is_held and self._wants_a_look_since(self._answered)):
             raise Interrupted
         if not self._is_blind and self._is_overdue():
             self._is_blind = True

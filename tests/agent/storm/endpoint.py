@@ -155,7 +155,8 @@ class Endpoint:
         if fault.is_cut:
             return content[: -max(1, len(document) // 3)], False
         happenings = self._platform.happenings
-        self.seen.scheduled = frozenset(each.id for each in happenings if each.status(now) == "Scheduled")
+        shown = [each for each in happenings if each.is_shown(now)]
+        self.seen.scheduled = frozenset(each.id for each in shown if each.status(now) == "Scheduled")
         return content, True
 
     def _approve(self, connection: socket.socket, asked: Asked) -> tuple[bytes, bool]:

@@ -57,7 +57,8 @@ def no_crash(hour: Hour) -> Iterator[str]:
 
 def visible_seconds(happening: Happening, hour: Hour, until: float | None = None) -> float:
     """How long at a stretch it could be seen: it was in the document, and the endpoint was not down or stalled."""
-    bad = sorted([(spell.begins_at, spell.ends_at) for spell in hour.spells] + hour.seen.stalls)
+    spells = [(spell.begins_at, spell.ends_at) for spell in hour.spells]
+    bad = sorted([*spells, *hour.seen.stalls, *happening.glitches()])
     longest, since = 0.0, happening.appears_at
     gone_at = happening.gone_at if until is None else until
     for begins_at, ends_at in bad:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
 
-from forewarn.agent import course, metadata, watching
+from forewarn.agent import absence, course, metadata, watching
 from forewarn.agent.events import Document, Unreadable, read_document
 from forewarn.agent.http1 import Response
 from forewarn.agent.metadata import Answer, EndpointError, Metadata
@@ -75,7 +75,18 @@ PLANTED = (
     Planted(
         "takes 500 for no events", "nothing ends before its time", _takes_500_for_no_events, seed=2, seconds=1200
     ),
-    Planted("takes null for no events", "nothing ends before its time", _takes_null_for_no_events),
+    Planted("takes null for no events", "nothing ends before its time", _takes_null_for_no_events, seconds=1200),
+    Planted(
+        "takes one list without an event for its end",
+        "nothing ends before its time",
+        lambda: patch.multiple(absence, _ANSWERS=1, _ANSWERS_ONCE_STARTED=1),
+    ),
+    Planted(
+        "takes an event that has started for gone as soon as any other",
+        "nothing ends before its time",
+        lambda: patch.object(absence, "_ANSWERS_ONCE_STARTED", 2),
+        seconds=1800,
+    ),
     Planted(
         "approves although preparation failed",
         "no false approval",

@@ -30,6 +30,8 @@ class Happening:
     cancelled_at: float | None = None
     is_put_off_at: float | None = None  # then its time comes as much later again
     approved_at: float | None = None
+    glitch: tuple[float, float] = (0.0, 0.0)  # after it appears, and for how long the document lacks it then
+    later_glitch: tuple[float, float] = (0.0, 0.0)  # the same after its start
 
     @property
     def is_mine_alone(self) -> bool:
@@ -63,6 +65,15 @@ class Happening:
             return ""
         return "Started" if at >= self.starts_at else "Scheduled"
 
+    def glitches(self) -> list[tuple[float, float]]:
+        """From when to when the document lacks it, although it is there."""
+        spans = ((self.appears_at, self.glitch), (self.starts_at, self.later_glitch))
+        return [(since + after, since + after + seconds) for since, (after, seconds) in spans if seconds]
+
+    def is_shown(self, at: float) -> bool:
+        """Whether the document has it."""
+        return bool(self.status(at)) and not any(begins <= at < ends for begins, ends in self.glitches())
+
     def members(self, at: float) -> dict[str, Any]:
         is_due = BEGINNING + timedelta(seconds=self.not_before(at))
         is_scheduled = self.status(at) == "Scheduled"
@@ -90,7 +101,7 @@ class Platform:
         return next((each for each in self.happenings if each.id == event_id), None)
 
     def events(self, at: float) -> list[dict[str, Any]]:
-        return [each.members(at) for each in self.happenings if each.status(at)]
+        return [each.members(at) for each in self.happenings if each.is_shown(at)]
 
     def document(self, at: float) -> bytes:
         events = self.events(at)
@@ -106,7 +117,10 @@ class Platform:
         instants = [
             instant
             for each in self.happenings
-            for instant in (each.appears_at, each.is_put_off_at, each.starts_at, each.gone_at)
+            for instant in (
+                *(each.appears_at, each.is_put_off_at, each.starts_at, each.gone_at),
+                *(instant for glitch in each.glitches() for instant in glitch),
+            )
             if instant is not None and instant > at
         ]
         return min(instants, default=float("inf"))
@@ -144,4 +158,14 @@ def _draw(dice: random.Random, name: str, at: float) -> Happening:
         drawn.cancelled_at = at + dice.uniform(6.0, notice)
     elif fate < 0.7:
         drawn.is_put_off_at = at + dice.uniform(1.0, notice)
+    if fate >= 0.5:
+        _draw_glitches(random.Random(f"glitches {name} {at}"), drawn)
     return drawn
+
+
+def _draw_glitches(dice: random.Random, drawn: Happening) -> None:
+    """Moments without it, too short for an event that is Scheduled, or Started, to be gone."""
+    if dice.random() < 0.5:
+        drawn.glitch = (dice.uniform(5.0, 60.0), dice.uniform(0.05, 0.9))
+    if drawn.lasts_seconds == 60.0:
+        drawn.later_glitch = (dice.uniform(2.0, 50.0), dice.uniform(1.1, 1.9))
