@@ -212,7 +212,7 @@ def test_the_peers_are_read_with_their_secret(tmp_path: Path):
         (SETTINGS, Settings, {"rules", "profiles", "peers", "source", "warnings"}),
         (RULE, Rule, {"line"}),
         (PROFILE, Profile, {"name", "steps"}),
-        (STEP, Step, {"options", "has_undo"}),
+        (STEP, Step, {"options", "has_undo", "is_for_all_events"}),
         (PEERS, Peers, set()),
     ],
 )

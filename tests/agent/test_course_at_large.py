@@ -26,7 +26,7 @@ from tests.agent.little_world import (
 
 EVENTS = ("E1", "E2", "E3")
 _DRAIN = a_profile(
-    a_step("out", retries=1),
+    a_step("out", retries=1, is_for_all_events=True),
     a_step("count", has_undo=False),
     a_step("stop", group=2, needs=("out",)),
     a_step("tell", on=Occasion.DETECTED, has_undo=False, on_failure=OnFailure.CONTINUE),
@@ -34,9 +34,13 @@ _DRAIN = a_profile(
 )
 # The same effect under another name, in another profile.
 _SPOT = a_profile(
-    a_step("leave", options={"command": ["out"]}), name="spot", approval=Approval.BEFORE_DEADLINE, lead_seconds=300
+    a_step("leave", options={"command": ["out"]}, is_for_all_events=True),
+    a_step("halt", options={"command": ["stop"]}, group=2),
+    name="spot",
+    approval=Approval.BEFORE_DEADLINE,
+    lead_seconds=300,
 )
-_EFFECTS = {"out": "out", "leave": "out", "stop": "stop"}
+_EFFECTS = {"out": "out", "leave": "out", "stop": "stop", "halt": "stop"}
 
 
 class AtLarge(RuleBasedStateMachine):

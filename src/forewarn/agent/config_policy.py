@@ -93,4 +93,10 @@ def _read_step(reading: Reading, path: TomlPath, table: Mapping[str, Any], handl
             reading.refuse(path, sentence(f"{what} ({kind}): {problem}"))
         is_undone = values.get("on", Occasion.PREPARE) is Occasion.PREPARE
         has_undo = is_undone and len(reading.problems) == problems_before and handler.undoes(options)
-    return Step(values.pop("name", kind), **values, options=options, has_undo=has_undo)
+    return Step(
+        values.pop("name", kind),
+        **values,
+        options=options,
+        has_undo=has_undo,
+        is_for_all_events=handler.is_for_all_events,
+    )

@@ -1,8 +1,12 @@
 """Whose effect it is, where several events want the same. Pure.
 
-Two steps have the same effect if the same handler is given the same options, whatever profile they stand in. An
-event that finds the effect there relies on it; an event that is gone leaves it to whoever still wants it. Every
-attempt that acted is undone once: `of_event` tells for all who share an effect whose attempt it was.
+Two steps are after the same if the same handler is given the same options, whatever profile they stand in. They never
+come and go at the same time, and what one has done is not undone while the other's event is there.
+
+Where the handler's effect is a state of this machine (`is_for_all_events`), it is one effect: an event that finds it
+there relies on it; an event that is gone leaves it to whoever still wants it; `of_event` tells for all who share it
+whose attempt it was. Any other handler is told of the event, and what it did for one is not done for another: each
+event's is done, and undone, for itself. Every attempt that acted is undone once.
 """
 
 from __future__ import annotations
@@ -45,7 +49,7 @@ class Bringer:
 
 
 def bringer_of(step: Step, scene: Scene) -> Bringer | None:
-    """Through which other event the effect is there, coming or going."""
+    """Through which other event the effect is there, coming or going. What is not for all events is never there."""
     # What comes or goes is asked for first: what is there for one event may just be undone for another.
     if moving := mover_of(step, scene):
         return Bringer(moving, is_there=False)
@@ -53,7 +57,7 @@ def bringer_of(step: Step, scene: Scene) -> Bringer | None:
     undone = {_origin(case, run) for case, run, undo in rivals if run is not None and _has_acted(undo)}
     for case, run, undo in rivals:
         # Also of an event that is gone, as long as nothing was undone for it: it leaves the effect to this one.
-        is_there = run is not None and run.outcome is Outcome.DONE and undo is None
+        is_there = step.is_for_all_events and run is not None and run.outcome is Outcome.DONE and undo is None
         if run is not None and is_there and _origin(case, run) not in undone:
             return Bringer(_origin(case, run), is_there=True)
     return None

@@ -62,6 +62,7 @@ class Step:
     retry_pause_seconds: float = 2
     on_failure: OnFailure = OnFailure.HOLD
     has_undo: bool = False
+    is_for_all_events: bool = False  # as its handler says: a state of this machine, whatever the event
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Which steps of a profile may run now: groups, needs, retries, and the time that is left. Pure.
 
-An effect that several events want is brought about once, and undone by the last of them; see `effects.py`.
+What several events want is undone when the last of them is over; see `effects.py`.
 """
 
 from __future__ import annotations
@@ -219,7 +219,10 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         return
     # Asked before every try: another event may have come to need it since the last one.
     elif other := keeper_of(step, scene):
-        _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
+        if step.is_for_all_events:
+            _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
+        else:
+            progress.wait(f"the undo of step {step.name}, put off until event {other} is over")
     elif other := undone_by(step, scene):
         _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
     elif other := mover_of(step, scene):
