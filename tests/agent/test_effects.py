@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from forewarn.agent import handlers
-from forewarn.agent.effects import Scene, memory_of
+from forewarn.agent.effects import memory_of
 from forewarn.agent.policy import Approval, OnFailure, Step
+from forewarn.agent.scene import Scene
 from tests.agent.little_world import (
     BEGUN,
     DO,
@@ -253,7 +254,7 @@ def test_what_is_just_done_for_one_event_is_done_for_the_next_one_afterwards():
         ("patroni", True),
     ],
 )
-def test_only_a_handler_that_is_told_nothing_of_the_event_acts_for_all(kind: str, is_for_all_events: bool):
+def test_only_a_handler_that_is_told_nothing_of_the_event_acts_for_all(kind: str, *, is_for_all_events: bool):
     assert handlers.find(kind).is_for_all_events is is_for_all_events
 
 

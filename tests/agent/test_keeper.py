@@ -83,7 +83,9 @@ def test_an_event_whose_preparation_failed_is_not_approved(azure: Azure, tmp_pat
         azure.wait_for_polls(20)
 
         assert azure.approved == []
-        assert agent.keeper.standing.waiting_for["E1"] == ("nobody: step drain failed (exit status 3)",)
+        assert agent.keeper.standing.waiting_for["E1"] == (
+            "its start, unapproved, as step drain failed (exit status 3)",
+        )
 
 
 def test_a_handler_that_breaks_has_failed_and_the_agent_lives(azure: Azure, tmp_path: Path):
@@ -232,7 +234,7 @@ def test_what_runs_when_its_event_goes_is_stopped_and_undone(azure: Azure, tmp_p
         azure.show()
         over = agent.wait_until_closed()
 
-    assert over.run("drain").note == "told to stop"
+    assert over.run("drain").note == "its event is gone: told to stop"
     assert stage.ran() == ["E1 drain do", "E1 drain undo"]
 
 

@@ -24,6 +24,7 @@ class Outcome(StrEnum):
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
+    LOST = "lost"  # done, and the machine has booted since: to be done anew, and still to be undone
 
 
 class Ending(StrEnum):
@@ -52,6 +53,8 @@ class Run:
     boot: str = ""  # in which boot of this machine it was begun
     note: str = ""  # what the handler said, or why it was skipped
     of_event: str = ""  # the event whose attempt it was, where the effect was there already
+    tries_before: int = 0  # of its tries: so many were before it was lost, and count no more
+    not_before: datetime | None = None  # of its event, when it was given its time
     memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
 
 

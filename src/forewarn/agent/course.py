@@ -10,9 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.effects import Scene
+from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
+from forewarn.agent.scene import Scene, View
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
@@ -22,6 +22,18 @@ _CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, an
 @dataclass(frozen=True, slots=True)
 class NotePrepared:
     """Everything before the approval has succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLost:
+    """The machine has booted since these steps were done: what they did may be gone."""
+
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Have the endpoint asked anew: what is known is too old to approve anything by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +53,8 @@ class Close:
     """Nothing is left to do."""
 
 
-Move = StepMove | NotePrepared | Approve | NoteUnconfirmed | Close
+CaseMove = NotePrepared | NoteLost | LookAgain | Approve | NoteUnconfirmed | Close
+Move = StepMove | CaseMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +74,23 @@ def plan(
     now: datetime,
     ready_peers: Collection[str] = (),
     profiles: Mapping[str, Profile] | None = None,
+    view: View | None = None,
 ) -> Plan:
     """The next moves about a case. `profiles` are those of the others, for what they share."""
     if case.closed_at is not None:
         return Plan()
-    scene = Scene(case, profile, others, now, profiles or {})
+    scene = Scene(case, profile, others, now, profiles or {}, view or View())
     return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
 
 
 def prepares_from(case: Case, profile: Profile) -> datetime:
     """When preparation begins: as soon as the event is seen, or so long before NotBefore as the profile says."""
+    seen_at = min(
+        case.first_seen_at, case.last_seen_at
+    )  # the clock may have been put back since it was first seen
     if profile.lead_seconds is None or case.event.not_before is None:
-        return case.first_seen_at
-    return max(case.first_seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
+        return seen_at
+    return max(seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
 
 
 def prepares_until(case: Case, profile: Profile) -> datetime | None:
@@ -84,11 +101,14 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
-    """Whether a step of the preparation was taken up."""
-    return any(case.run(step.name) for step in profile.on(Occasion.PREPARE))
+    """Whether a step of the preparation was taken up. What was left out was not."""
+    runs = [case.run(step.name) for step in profile.on(Occasion.PREPARE)]
+    return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    if lost := _lost(scene):
+        return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
     rows = [go_on(scene, Occasion.DETECTED)]
     if scene.case.started_at is not None:
         rows.append(go_on(scene, Occasion.STARTED))
@@ -103,6 +123,17 @@ def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
         _earliest(side.wake_at, consent.wake_at),
         (*side.waiting_for, *consent.waiting_for),
         consent.tells_leader,
+    )
+
+
+def _lost(scene: Scene) -> tuple[str, ...]:
+    """The steps that were done in an earlier boot. What has started stays as it is: the boot may be the event."""
+    case = scene.case
+    if case.started_at is not None or case.event.has_started:
+        return ()
+    done = ((step.name, case.run(step.name)) for step in scene.profile.on(Occasion.PREPARE))
+    return tuple(
+        name for name, run in done if run and run.outcome is Outcome.DONE and not scene.is_of_this_boot(run)
     )
 
 
@@ -192,6 +223,8 @@ def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
         ready_at = _lets_go_at(case, scene.profile)
         if ready_at is not None and ready_at > scene.now:
             return Plan(wake_at=ready_at, waiting_for=(f"its word to {leader}, at {ready_at:%H:%M:%SZ}",))
+        if not scene.was_seen_within(scene.view.seen_within):
+            return Plan(waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
         return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
     missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
     if missing:
@@ -226,6 +259,9 @@ def _in_time(scene: Scene) -> Plan:
     latest = max(approves_at)
     if latest > now:
         return Plan(wake_at=latest, waiting_for=(f"its approval, at {latest:%H:%M:%SZ}",))
+    if not scene.was_seen_within(scene.view.fresh_within):
+        words = f"an answer of the endpoint to approve it by; the last one is of {case.last_seen_at:%H:%M:%SZ}"
+        return Plan((LookAgain(),), waiting_for=(words,))
     return Plan((Approve(case.told_to_approve_by or "agent"),))
 
 

@@ -32,6 +32,7 @@ from forewarn.agent.notify import Notifier
 from forewarn.agent.policy import LOG_ONLY, Approval
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
+from forewarn.agent.scene import View
 from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
@@ -114,8 +115,17 @@ class Keeper:
         self._reporter = Reporter(settings.profiles)
         self._say = self._reporter.say
         self._mover = Mover(
-            settings, clock, boot, self._book, self._runner, self.metrics, self._approver, self._reporter
+            settings,
+            clock,
+            boot,
+            self._book,
+            self._runner,
+            self.metrics,
+            self._approver,
+            self._reporter,
+            self._ask_anew,
         )
+        self._view = View(boot, settings.fresh_within, settings.seen_within)
         self._eyes = Eyes(
             settings,
             clock,
@@ -308,7 +318,8 @@ class Keeper:
         others = list(self._book.unclosed())
         ready = self.company.ready_for(case.id)
         profile = self._reporter.profile_of(case)
-        return course.plan(case, profile, others, self._clock.now(), ready, self._settings.profiles)
+        now, profiles = self._clock.now(), self._settings.profiles
+        return course.plan(case, profile, others, now, ready, profiles, self._view)
 
     def _publish(self) -> None:
         self.standing.cases = tuple(self._book.cases.values())

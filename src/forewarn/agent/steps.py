@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Direction, Outcome, Run
-from forewarn.agent.effects import Scene, bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
+from forewarn.agent.effects import bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
+from forewarn.agent.scene import Scene
 
 UNDO_TRIES = 10  # the network may come up after the agent does
 _LONGEST_PAUSE = timedelta(seconds=60)
@@ -47,9 +48,10 @@ class Rely:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Give up a step that runs: its event is gone."""
+    """Give up a step that runs, and say why."""
 
     step: Step
+    why: str
 
 
 StepMove = Begin | Skip | Rely | Stop
@@ -94,7 +96,7 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
             break
         if failed := [step for step in group if _holds(scene.case, step)]:
             progress.state = State.HELD
-            progress.words.extend(f"nobody: {_words_of(scene.case, step)}" for step in failed)
+            progress.words.extend(_consequence(occasion, _words_of(scene.case, step)) for step in failed)
             break
     return progress
 
@@ -109,7 +111,7 @@ def go_back(scene: Scene) -> Progress:
     steps = scene.profile.on(Occasion.PREPARE)
     for step in steps:
         if is_underway(scene.case.run(step.name)):
-            progress.moves.append(Stop(step))
+            progress.moves.append(Stop(step, "its event is gone"))
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
         return progress
@@ -144,14 +146,32 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 
 def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
     run = scene.case.run(step.name)
-    if run is None:
+    if run is None or _may_begin_after_all(run, scene):
         if not (_misses_a_need(progress, step, scene) or _is_left_to_another(progress, step, scene)):
-            _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, 1), scene.now, deadline)
+            number = run.tries + 1 if run else 1
+            _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, number), scene, deadline)
     elif is_underway(run):
-        progress.wait(_at_it(f"step {step.name}", run))
+        _follow(progress, step, run, scene, deadline)
     elif _has_tries_left(step, run) and not _is_left_to_another(progress, step, scene):
         again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
-        _begin_again(progress, again, run, scene.now, deadline)
+        _begin_again(progress, again, run, scene, deadline)
+
+
+def _may_begin_after_all(run: Run, scene: Scene) -> bool:
+    """Whether what was lost or left out may be done: a deadline moves, and so does a clock that was wrong."""
+    has_started = scene.case.event.has_started
+    if run.outcome is Outcome.LOST:
+        return not has_started
+    return run.outcome is Outcome.SKIPPED and (not has_started or scene.profile.prepares_when_started)
+
+
+def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: datetime | None) -> None:
+    """Wait for a step that runs. It got its time when it was begun; if NotBefore is nearer now, it has less."""
+    not_before = scene.case.event.not_before
+    has_less = deadline is not None and not (run.not_before and not_before and not_before >= run.not_before)
+    progress.wait(_at_it(f"step {step.name}", run), deadline if has_less else None)
+    if has_less and deadline is not None and scene.now >= deadline:
+        progress.moves.append(Stop(step, "NotBefore came nearer, and its time was up"))
 
 
 def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
@@ -160,8 +180,8 @@ def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
         needed, run = scene.profile.step(name), scene.case.run(name)
         if run is not None and run.outcome is Outcome.DONE:
             continue
-        if run is not None and not is_underway(run) and not (needed and _has_tries_left(needed, run)):
-            _skip(progress, step, Direction.DO, f"it needs {name}, which was not done")
+        if run is not None and not (needed and _may_yet_be_done(needed, run, scene)):
+            _leave_out(progress, step, scene, f"it needs {name}, which was not done")
         else:
             progress.wait(f"step {step.name}, which needs {name}")
         return True
@@ -182,7 +202,7 @@ def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
 
 
 def _begin_again(
-    progress: Progress, wanted: Begin, last: Run, now: datetime, deadline: datetime | None = None
+    progress: Progress, wanted: Begin, last: Run, scene: Scene, deadline: datetime | None = None
 ) -> None:
     pause = timedelta(seconds=wanted.step.retry_pause_seconds)
     if wanted.direction is Direction.UNDO:
@@ -190,20 +210,27 @@ def _begin_again(
     ended_at = last.ended_at or last.begun_at
     again_at = ended_at + pause
     # Before its own end: the clock was put back, and how long it has been nobody knows.
-    if now >= again_at or now < ended_at:
-        _begin(progress, wanted, now, deadline)
+    if scene.now >= again_at or scene.now < ended_at:
+        _begin(progress, wanted, scene, deadline)
     elif deadline is None or again_at < deadline:
         progress.wait(f"{_named(wanted)}, tried again at {again_at:%H:%M:%SZ}: {last.note}", again_at)
 
 
-def _begin(progress: Progress, wanted: Begin, now: datetime, deadline: datetime | None) -> None:
+def _begin(progress: Progress, wanted: Begin, scene: Scene, deadline: datetime | None) -> None:
     """Begin it with what time there is; without any, a first try is left out and a repeat is not made."""
-    left = wanted.seconds if deadline is None else (deadline - now).total_seconds()
+    left = wanted.seconds if deadline is None else (deadline - scene.now).total_seconds()
     if left > 0:
         progress.moves.append(replace(wanted, seconds=min(wanted.seconds, left)))
         progress.wait(f"{_named(wanted)} to begin")
     elif wanted.try_number == 1:
-        _skip(progress, wanted.step, wanted.direction, "no time was left for it")
+        _leave_out(progress, wanted.step, scene, "no time was left for it")
+
+
+def _leave_out(progress: Progress, step: Step, scene: Scene, why: str) -> None:
+    """Leave a step out, for now. What was lost stays so: it has to be undone."""
+    run = scene.case.run(step.name)
+    if run is None or (run.outcome is Outcome.SKIPPED and run.note != why):
+        _skip(progress, step, Direction.DO, why)
 
 
 def _skip(progress: Progress, step: Step, direction: Direction, why: str) -> None:
@@ -228,20 +255,25 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
     elif other := mover_of(step, scene):
         progress.wait(f"the undo of step {step.name}, after that for event {other}")
     elif run is None:
-        _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene.now, None)
+        _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene, None)
     else:
         again = Begin(step, Direction.UNDO, step.timeout_seconds, run.tries + 1)
-        _begin_again(progress, again, run, scene.now)
+        _begin_again(progress, again, run, scene)
 
 
 def _has_tries_left(step: Step, run: Run) -> bool:
-    return run.outcome is Outcome.FAILED and run.tries <= step.retries
+    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries
+
+
+def _may_yet_be_done(step: Step, run: Run, scene: Scene) -> bool:
+    is_lost = run.outcome is Outcome.LOST and _may_begin_after_all(run, scene)
+    return is_underway(run) or is_lost or _has_tries_left(step, run)
 
 
 def _was_begun(case: Case, step: Step) -> bool:
     """Whether there may be something to undo: a failed attempt may have got half way."""
     run = case.run(step.name)
-    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED}
+    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.LOST}
 
 
 def _holds(case: Case, step: Step) -> bool:
@@ -251,8 +283,14 @@ def _holds(case: Case, step: Step) -> bool:
 
 def _words_of(case: Case, step: Step) -> str:
     run = case.run(step.name)
-    what = "was left out" if run and run.outcome is Outcome.SKIPPED else "failed"
+    outcome = run.outcome if run else Outcome.FAILED
+    what = {Outcome.SKIPPED: "was left out", Outcome.LOST: "was not done anew"}.get(outcome, "failed")
     return f"step {step.name} {what}" + (f" ({run.note})" if run and run.note else "")
+
+
+def _consequence(occasion: Occasion, words: str) -> str:
+    """What is waited for after a failure: nobody here does anything more."""
+    return f"its start, unapproved, as {words}" if occasion is Occasion.PREPARE else f"nothing, as {words}"
 
 
 def _named(wanted: Begin) -> str:
