@@ -9,6 +9,7 @@ from typing import Any
 
 from forewarn.agent import course, steps
 from forewarn.agent.book import with_run
+from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Step
@@ -139,6 +140,7 @@ class World:
                     boot=self.view.boot,
                     tries_before=last.tries_before if last else 0,
                     not_before=case.event.not_before,
+                    recipe=recipe_of(move.step) if move.direction is DO else None,
                 )
                 self.acted.append((event, move.step.name, move.direction))
                 self.cases[event] = with_run(case, move.step.name, move.direction, run)
@@ -146,8 +148,19 @@ class World:
                 run = Run(SKIPPED, 0, self.now, self.now, note=move.why)
                 self.cases[event] = with_run(case, move.step.name, move.direction, run)
             case steps.Rely():
-                run = Run(DONE, 0, self.now, self.now, boot=self.view.boot, of_event=move.of_event)
+                run = Run(
+                    DONE,
+                    0,
+                    self.now,
+                    self.now,
+                    boot=self.view.boot,
+                    of_event=move.of_event,
+                    recipe=recipe_of(move.step),
+                )
                 self.cases[event] = with_run(case, move.step.name, DO, run)
+            case steps.GiveUp():
+                run = Run(FAILED, steps.UNDO_TRIES, self.now, self.now, note=move.why)
+                self.cases[event] = with_run(case, move.name, UNDO, run)
             case steps.Stop():
                 self.stopped.append((event, move.step.name))
                 return False

@@ -211,8 +211,8 @@ def test_the_peers_are_read_with_their_secret(tmp_path: Path):
     [
         (SETTINGS, Settings, {"rules", "profiles", "peers", "source", "warnings"}),
         (RULE, Rule, {"line"}),
-        (PROFILE, Profile, {"name", "steps"}),
-        (STEP, Step, {"options", "has_undo", "is_for_all_events"}),
+        (PROFILE, Profile, {"name", "steps", "bygone", "forgotten"}),
+        (STEP, Step, {"options", "has_undo", "has_secrets", "is_for_all_events"}),
         (PEERS, Peers, set()),
     ],
 )

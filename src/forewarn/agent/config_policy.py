@@ -98,5 +98,8 @@ def _read_step(reading: Reading, path: TomlPath, table: Mapping[str, Any], handl
         **values,
         options=options,
         has_undo=has_undo,
+        has_secrets=any(
+            each.type in {"secret", "table", "options"} and options.get(each.name) for each in handler.options
+        ),
         is_for_all_events=handler.is_for_all_events,
     )

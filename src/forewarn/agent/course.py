@@ -7,9 +7,10 @@ everything that was to be done before it has succeeded; nothing here approves be
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from forewarn.agent.bygone import with_bygone
 from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
@@ -79,8 +80,13 @@ def plan(
     """The next moves about a case. `profiles` are those of the others, for what they share."""
     if case.closed_at is not None:
         return Plan()
+    profile = with_bygone(case, profile, profiles or {})
     scene = Scene(case, profile, others, now, profiles or {}, view or View())
-    return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
+    wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
+    words = tuple(
+        f"someone to put step {name} back into the file, or to undo it by hand" for name in profile.forgotten
+    )
+    return replace(wanted, waiting_for=(*wanted.waiting_for, *words)) if words else wanted
 
 
 def prepares_from(case: Case, profile: Profile) -> datetime:
@@ -102,7 +108,7 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up. What was left out was not."""
-    runs = [case.run(step.name) for step in profile.on(Occasion.PREPARE)]
+    runs = [case.run(step.name) for step in profile.prepared_by()]
     return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
 
 

@@ -29,7 +29,7 @@ from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
-from forewarn.agent.policy import LOG_ONLY, Approval
+from forewarn.agent.policy import Approval
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.scene import View
@@ -144,8 +144,7 @@ class Keeper:
         self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
-            if case.profile not in {*settings.profiles, LOG_ONLY.name}:
-                self._say(case, f"there is no profile {case.profile} any more: nothing is undone", logging.ERROR)
+            self._reporter.say_what_the_file_lacks(case)
 
     # For other threads.
 

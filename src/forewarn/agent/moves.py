@@ -11,6 +11,7 @@ from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
 from forewarn.agent.book import Book, with_run
+from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import memory_of
@@ -69,6 +70,8 @@ class Mover:
                 if self._runner.stop(case.id, move.step.name, move.why):
                     self._say(case, "step is given up", step=move.step.name, why=move.why)
                 return False
+            case steps.GiveUp():
+                return self._give_up(case, move)
 
     def _take_note(self, case: Case, move: course.CaseMove) -> bool:
         match move:
@@ -100,6 +103,7 @@ class Mover:
             self._clock.now(),
             boot=self._boot,
             tries_before=last.tries_before if last else 0,
+            recipe=recipe_of(move.step) if move.direction is Direction.DO else None,
             not_before=case.event.not_before,
             memory=memory,
         )
@@ -132,11 +136,19 @@ class Mover:
         self._book.note(with_run(case, move.step.name, move.direction, run))
         return True
 
+    def _give_up(self, case: Case, move: steps.GiveUp) -> bool:
+        now = self._clock.now()
+        run = Run(Outcome.FAILED, steps.UNDO_TRIES, now, now, self._boot, move.why)
+        self._say(case, "step is not undone", logging.ERROR, step=move.name, why=move.why)
+        self._book.note(with_run(case, move.name, Direction.UNDO, run))
+        return True
+
     def _rely(self, case: Case, move: steps.Rely) -> bool:
         now = self._clock.now()
         note = f"done already for event {move.of_event}"
         memory = self._memory_of(case, move.step)
-        run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event, memory=memory)
+        recipe = recipe_of(move.step)
+        run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event, recipe=recipe, memory=memory)
         self._say(case, "step done already", step=move.step.name, of_event=move.of_event)
         self._book.note(with_run(case, move.step.name, Direction.DO, run))
         return True

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from forewarn.agent.bygone import with_bygone
 from forewarn.agent.case import Case, Direction, Run
 from forewarn.agent.policy import Occasion, Profile, Step
 
@@ -43,8 +44,9 @@ class Scene:
         for each in self.others:
             if each.id == self.case.id:
                 continue
-            profile = self.profile if each.profile == self.case.profile else self.profiles.get(each.profile)
-            same = next((other for other in profile.steps if _is_same(other, step)), None) if profile else None
+            own = self.profile if each.profile == self.case.profile else Profile(each.profile)
+            profile = with_bygone(each, self.profiles.get(each.profile, own), self.profiles)
+            same = next((other for other in profile.prepared_by() if _is_same(other, step)), None)
             if same is not None:
                 yield each, each.run(same.name), each.run(same.name, Direction.UNDO)
 

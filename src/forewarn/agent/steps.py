@@ -16,6 +16,7 @@ from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
 
 UNDO_TRIES = 10  # the network may come up after the agent does
+CANNOT_BE_UNDONE = "it is not in the file any more, and how it is undone was not kept: see to it by hand"
 _LONGEST_PAUSE = timedelta(seconds=60)
 
 
@@ -54,7 +55,15 @@ class Stop:
     why: str
 
 
-StepMove = Begin | Skip | Rely | Stop
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A step cannot be undone: nobody knows how any more."""
+
+    name: str
+    why: str
+
+
+StepMove = Begin | Skip | Rely | Stop | GiveUp
 
 
 class State(StrEnum):
@@ -108,24 +117,38 @@ def go_back(scene: Scene) -> Progress:
     other up.
     """
     progress = Progress()
-    steps = scene.profile.on(Occasion.PREPARE)
-    for step in steps:
+    for step in scene.profile.prepared_by():
         if is_underway(scene.case.run(step.name)):
             progress.moves.append(Stop(step, "its event is gone"))
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
         return progress
-    for group in reversed(list(_groups(steps))):
+    for group in _groups_to_undo(scene):
         for step in reversed(group):
             if step.has_undo and _was_begun(scene.case, step):
                 _undo(progress, step, scene)
         if progress.is_pending():
             return progress
-    for step in steps:
+    _see_to_the_rest(progress, scene)
+    return progress
+
+
+def _groups_to_undo(scene: Scene) -> list[list[Step]]:
+    """The last first. What is not in the file any more was done before what is."""
+    bygone = scene.profile.bygone
+    there = _groups(step for step in scene.profile.prepared_by() if step not in bygone)
+    return [*reversed(list(there)), *reversed(list(_groups(bygone)))]
+
+
+def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
+    for name in scene.profile.forgotten:
+        if scene.case.run(name, Direction.UNDO) is None:
+            progress.moves.append(GiveUp(name, CANNOT_BE_UNDONE))
+            progress.wait(f"step {name}, which cannot be undone, to be given up")
+    for step in scene.profile.prepared_by():
         # A case that is closed is not looked at any more: whoever shares its effect has to have seen its undo.
         if step.has_undo and (heir := heir_of(step, scene)):
             progress.wait(f"event {heir} to note that step {step.name} is undone")
-    return progress
 
 
 def wind_up(scene: Scene, occasion: Occasion) -> Progress:

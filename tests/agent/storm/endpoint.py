@@ -108,9 +108,11 @@ class Endpoint:
         return min(self._platform.next_change(now), self._weather.next_spell(now))
 
     def _take(self, connection: socket.socket, asked: Asked) -> tuple[bytes, bool]:
+        # What is given while an approval is on its way, its sender did not know.
+        known, given_at = self.seen.scheduled, self.seen.given_at
         self._wait(connection, _ON_THE_WAY_SECONDS)
         if asked.method == "POST":
-            return self._approve(connection, asked)
+            return self._approve(connection, asked, known, given_at)
         self.seen.questions += 1
         if self.seen.questions == 1:
             self._stall(connection, FIRST_CALL_SECONDS)
@@ -161,11 +163,13 @@ class Endpoint:
         self.seen.scheduled = frozenset(each.id for each in happenings if each.status(now) == "Scheduled")
         return content, True
 
-    def _approve(self, connection: socket.socket, asked: Asked) -> tuple[bytes, bool]:
+    def _approve(
+        self, connection: socket.socket, asked: Asked, known: frozenset[str], given_at: float
+    ) -> tuple[bytes, bool]:
         (event_id,) = asked.approved
         tries = sum(1 for each in self.seen.approvals if each.event_id == event_id)
         now = self._hours.monotonic()
-        approval = Approval(event_id, now, event_id in self.seen.scheduled, now - self.seen.given_at)
+        approval = Approval(event_id, now, event_id in known, now - given_at)
         self.seen.approvals.append(approval)
         kind = self._weather.draw_for_approval(event_id, tries, self._hours.monotonic())
         self.seen.faults[f"approval: {kind or 'fine'}"] += 1
