@@ -116,6 +116,11 @@ class Case:
         return bool(self.vm)
 
     @property
+    def approved_by(self) -> str:
+        """Whose approval the endpoint has taken; empty: nobody's, as far as is known."""
+        return self.consent_by if self.consent is Consent.GIVEN else ""
+
+    @property
     def is_open(self) -> bool:
         """Whether the event is still there, as far as is known."""
         return self.ending is None

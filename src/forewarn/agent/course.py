@@ -112,6 +112,11 @@ def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
 
 
+def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
+    """Why its preparation will not succeed, as things are; nothing: it has, or it may yet."""
+    return _prepare(Scene(case, profile, (), now)).failures
+
+
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
     if lost := _lost(scene):
         return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))

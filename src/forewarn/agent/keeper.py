@@ -103,14 +103,7 @@ class Keeper:
         self._clock = clock
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
-        self._runner = Runner(
-            self.send,
-            find,
-            settings.state_dir,
-            clock,
-            is_dry_run=settings.is_dry_run,
-            conceal=concealing(secrets_of(settings, find)),
-        )
+        self._runner = _runner_of(settings, self.send, find, clock)
         self._approver = Approver(metadata.approve, self.send)
         self._reporter = Reporter(settings.profiles)
         self._say = self._reporter.say
@@ -260,7 +253,9 @@ class Keeper:
         case = orders.find(self._book.cases.values(), order.event)
         if isinstance(case, orders.Refusal):
             return case
-        answer = orders.give(case, order, self._reporter.profile_of(case), approves=self._settings.approves)
+        profile = self._reporter.profile_of(case)
+        failures = course.failures(case, profile, self._clock.now())
+        answer = orders.give(case, order, profile, approves=self._settings.approves, failures=failures)
         if isinstance(answer, orders.Refusal):
             return answer
         told, words = answer
@@ -341,6 +336,13 @@ class Keeper:
         self._book.save_new()
         self._book.save_again()
         log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
+
+
+def _runner_of(
+    settings: Settings, tell: Callable[[Ended], None], find: Callable[[str], Handler], clock: Clock
+) -> Runner:
+    conceal = concealing(secrets_of(settings, find))
+    return Runner(tell, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run, conceal=conceal)
 
 
 def _with_approvals_as_told(settings: Settings) -> Settings:

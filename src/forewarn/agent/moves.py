@@ -204,4 +204,11 @@ class Mover:
         self._metrics.count("events_over", ending=str(closed.ending))
         self._looked_for.pop(case.id, None)
         self._runner.forget_all_but([each.id for each in self._book.unclosed()])
-        self._say(closed, "event over", ending=closed.ending, approved_by=closed.consent_by)
+        self._say(
+            closed,
+            "event over",
+            ending=closed.ending,
+            approval=closed.consent,
+            approved_by=closed.approved_by or None,
+            asked_by=closed.consent_by or None,
+        )

@@ -82,6 +82,7 @@ class Progress:
     moves: list[StepMove] = field(default_factory=list)
     wake_at: datetime | None = None
     words: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)  # that hold the rest up
 
     def is_pending(self) -> bool:
         """Whether something is not over yet."""
@@ -105,7 +106,8 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
             break
         if failed := [step for step in group if _holds(scene.case, step)]:
             progress.state = State.HELD
-            progress.words.extend(_consequence(occasion, _words_of(scene.case, step)) for step in failed)
+            progress.failures = [_words_of(scene.case, step) for step in failed]
+            progress.words.extend(_consequence(occasion, words) for words in progress.failures)
             break
     return progress
 
