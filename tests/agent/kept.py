@@ -39,6 +39,7 @@ class Stage:
     taken_over: list[Task] = field(default_factory=list)
     help: str = ""
     options: tuple[Option, ...] = ()
+    is_for_all_events: bool = False
 
     def find(self, kind: str) -> Stage:
         assert kind in {"command", "http", "readiness"}, kind

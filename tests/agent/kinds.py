@@ -14,6 +14,7 @@ class Note:
     """Writes down what it is told, and takes it back; or fails as often as it is told to."""
 
     help = "Writes a line into a file; its undo writes another."
+    is_for_all_events = False
     options = (
         Option("file", "path", "The file.", is_required=True),
         Option("fails", "number", "How many tries fail.", default=0),

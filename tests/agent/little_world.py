@@ -9,9 +9,11 @@ from typing import Any
 
 from forewarn.agent import course, steps
 from forewarn.agent.book import with_run
+from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Step
+from forewarn.agent.scene import View
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 DO, UNDO = Direction.DO, Direction.UNDO
@@ -55,6 +57,8 @@ class World:
     made: list[tuple[str, course.Move]] = field(default_factory=list)  # all moves but `Stop`
     acted: list[tuple[str, str, Direction]] = field(default_factory=list)  # every attempt that was begun
     approved: list[str] = field(default_factory=list)
+    stopped: list[tuple[str, str]] = field(default_factory=list)  # as often as it was said
+    view: View = field(default_factory=lambda: View("b-1"))
 
     @classmethod
     def of(cls, *profiles: Profile) -> World:
@@ -88,6 +92,11 @@ class World:
         self.cases[event] = with_run(self.cases[event], step, direction, ended)
         return self.settle()
 
+    def reboot(self) -> World:
+        """The machine boots, and the endpoint is asked again."""
+        self.view = replace(self.view, boot=f"{self.view.boot}+")
+        return self.settle()
+
     def advance(self, seconds: float) -> World:
         self.now += timedelta(seconds=seconds)
         for event, case in self.cases.items():
@@ -97,7 +106,9 @@ class World:
     def plan(self, event: str) -> course.Plan:
         case = self.cases[event]
         others = [each for each in self.cases.values() if each.closed_at is None]
-        return course.plan(case, self.profiles[case.profile], others, self.now, self.ready, self.profiles)
+        return course.plan(
+            case, self.profiles[case.profile], others, self.now, self.ready, self.profiles, self.view
+        )
 
     def settle(self) -> World:
         """Make moves until there are none, as the keeper does: open cases first."""
@@ -111,20 +122,63 @@ class World:
         raise AssertionError("the course never comes to rest")
 
     def _make(self, event: str, move: course.Move) -> bool:
+        is_step = isinstance(move, steps.StepMove)
+        has_moved = self._take_step(event, move) if is_step else self._take_note(event, move)
+        if has_moved:
+            self.made.append((event, move))
+        return has_moved
+
+    def _take_step(self, event: str, move: course.Move) -> bool:
         case = self.cases[event]
         match move:
             case steps.Begin():
-                run = Run(BEGUN, move.try_number, self.now)
+                last = case.run(move.step.name, move.direction)
+                run = Run(
+                    BEGUN,
+                    move.try_number,
+                    self.now,
+                    boot=self.view.boot,
+                    tries_before=last.tries_before if last else 0,
+                    not_before=case.event.not_before,
+                    recipe=recipe_of(move.step) if move.direction is DO else None,
+                )
                 self.acted.append((event, move.step.name, move.direction))
                 self.cases[event] = with_run(case, move.step.name, move.direction, run)
             case steps.Skip():
                 run = Run(SKIPPED, 0, self.now, self.now, note=move.why)
                 self.cases[event] = with_run(case, move.step.name, move.direction, run)
             case steps.Rely():
-                run = Run(DONE, 0, self.now, self.now, of_event=move.of_event)
+                run = Run(
+                    DONE,
+                    0,
+                    self.now,
+                    self.now,
+                    boot=self.view.boot,
+                    of_event=move.of_event,
+                    recipe=recipe_of(move.step),
+                )
                 self.cases[event] = with_run(case, move.step.name, DO, run)
+            case steps.GiveUp():
+                run = Run(FAILED, steps.UNDO_TRIES, self.now, self.now, note=move.why)
+                self.cases[event] = with_run(case, move.name, UNDO, run)
+            case steps.Stop():
+                self.stopped.append((event, move.step.name))
+                return False
+        return True
+
+    def _take_note(self, event: str, move: course.Move) -> bool:
+        case = self.cases[event]
+        match move:
             case course.NotePrepared():
                 self.cases[event] = replace(case, prepared_at=self.now)
+            case course.NoteLost():
+                for name in move.steps:
+                    done = self.cases[event].runs[name, DO]
+                    lost = replace(done, outcome=Outcome.LOST, tries_before=done.tries)
+                    self.cases[event] = with_run(self.cases[event], name, DO, lost)
+                self.cases[event] = replace(self.cases[event], prepared_at=None)
+            case course.LookAgain():
+                return False
             case course.Approve():
                 self.approved.append(event)
                 self.cases[event] = replace(case, consent=Consent.GIVEN, consent_by=move.by, consent_at=self.now)
@@ -132,9 +186,6 @@ class World:
                 self.cases[event] = replace(case, unconfirmed_at=self.now)
             case course.Close():
                 self.cases[event] = replace(case, closed_at=self.now)
-            case steps.Stop():
-                return False
-        self.made.append((event, move))
         return True
 
     # What a test asks.

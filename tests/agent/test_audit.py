@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.audit import Audit
+from forewarn.agent.case import Consent
+from tests.agent.azure import SERVER_ERROR, Azure, event
+from tests.agent.kept import Stage, kept
 from tests.agent.little_world import DO, FAILED, NOW, UNDO, a_profile, a_run, a_step
 from tests.agent.test_journal import FULL
+from tests.running import wait_until
 
 PROFILE = a_profile(a_step(), a_step("stop"))
 CLOSED = replace(
@@ -37,6 +41,31 @@ def test_a_record_says_what_when_how_long_by_whom_and_what_came_of_it(tmp_path: 
         ("drain", "undo", "failed", 8),
     ]
     assert record["is_all_well"] is False
+
+
+def test_an_approval_that_the_endpoint_did_not_confirm_was_asked_for_and_given_by_nobody(tmp_path: Path):
+    Audit(tmp_path / "audit").write(replace(CLOSED, consent=Consent.ASKED), PROFILE)
+
+    record = json.loads((tmp_path / "audit").read_text())
+    assert (record["approval"], record["asked_by"], record["approved_by"]) == ("asked", "ann", None)
+
+
+def test_the_log_says_of_an_approval_that_was_not_confirmed_that_it_was_asked_for(
+    azure: Azure, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level("INFO")
+    azure.fail_always(lambda asked: SERVER_ERROR if asked.method == "POST" else None)
+    with kept(azure.url, tmp_path, Stage(), a_profile(a_step())) as agent:
+        azure.show(event("E1"))
+        agent.wait_for(lambda case: case.consent is Consent.ASKED, "the approval")
+        azure.start("E1")
+        agent.wait_for(lambda case: case.started_at is not None, "Started")
+        azure.show()
+        agent.wait_until_closed()
+        wait_until(lambda: "event over" in caplog.messages, "the log")
+
+    [over] = [record for record in caplog.records if record.getMessage() == "event over"]
+    assert (over.approval, over.asked_by, hasattr(over, "approved_by")) == ("asked", "agent", False)
 
 
 def test_an_event_has_one_record_though_the_agent_died_right_after_it(tmp_path: Path):

@@ -113,7 +113,7 @@ def test_explain_says_rule_by_rule_and_minute_by_minute_what_would_happen(file: 
         "  steps     12:10:00Z  one (command), for up to 1 min",
         "            12:10:00Z  two (command), for up to 30 s",
         "  approval  It is approved between 12:10:00Z and 12:11:30Z, if every step succeeds.",
-        "  later     Undone when it is over: one.",
+        "  later     Undone when it is over, and no other event needs it: one.",
     ]
 
 

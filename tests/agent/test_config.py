@@ -209,10 +209,10 @@ def test_the_peers_are_read_with_their_secret(tmp_path: Path):
 @pytest.mark.parametrize(
     ("keys", "kind", "others"),
     [
-        (SETTINGS, Settings, {"rules", "profiles", "peers", "source", "warnings"}),
+        (SETTINGS, Settings, {"rules", "profiles", "peers", "source", "warnings", "doubt_seconds"}),
         (RULE, Rule, {"line"}),
-        (PROFILE, Profile, {"name", "steps"}),
-        (STEP, Step, {"options", "has_undo"}),
+        (PROFILE, Profile, {"name", "steps", "bygone", "forgotten"}),
+        (STEP, Step, {"options", "has_undo", "has_secrets", "is_for_all_events"}),
         (PEERS, Peers, set()),
     ],
 )

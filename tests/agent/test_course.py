@@ -31,8 +31,9 @@ DONE_RUNS = {("drain", DO): a_run()}
 
 
 def approves(case: Case, profile: Profile, ready: tuple[str, ...] = (), seconds: float = 0) -> bool:
-    """Whether the approval is among the next moves."""
-    moves = plan(case, profile, [case], NOW + timedelta(seconds=seconds), ready).moves
+    """Whether the approval is among the next moves, for a case that was seen just now."""
+    now = NOW + timedelta(seconds=seconds)
+    moves = plan(replace(case, last_seen_at=now), profile, [case], now, ready).moves
     return any(isinstance(move, Approve) for move in moves)
 
 
@@ -219,13 +220,13 @@ def test_an_agent_that_never_approves_does_not_tell_the_leader_either():
 
 def test_an_approval_that_failed_is_asked_again_with_growing_pauses_while_it_is_still_seen():
     asked = prepared(consent=Consent.ASKED, consent_at=NOW, consent_tries=1)
-    seen = replace(asked, last_seen_at=NOW + timedelta(seconds=0.5))
+    unseen = plan(asked, a_profile(STEP), [], NOW + timedelta(seconds=60))
 
-    assert not approves(asked, a_profile(STEP), seconds=60), "nobody knows whether it is still there"
-    assert not approves(seen, a_profile(STEP), seconds=0.9)
-    assert approves(seen, a_profile(STEP), seconds=1)
-    assert not approves(replace(seen, consent_tries=9), a_profile(STEP), seconds=14)
-    assert approves(replace(seen, consent_tries=9), a_profile(STEP), seconds=15)
+    assert unseen.moves == (), "nobody knows whether it is still there"
+    assert not approves(asked, a_profile(STEP), seconds=0.9)
+    assert approves(asked, a_profile(STEP), seconds=1)
+    assert not approves(replace(asked, consent_tries=9), a_profile(STEP), seconds=14)
+    assert approves(replace(asked, consent_tries=9), a_profile(STEP), seconds=15)
 
 
 def test_an_approval_is_asked_again_though_the_clock_was_put_back():
@@ -344,7 +345,10 @@ def test_an_event_for_which_nothing_was_done_is_simply_closed():
 )
 def test_who_does_not_lead_gives_its_word_only_when_it_would_approve_itself(profile: Profile, waits_until: float):
     due_at = NOW + timedelta(seconds=waits_until)
-    early, due = (plan(three("web-1"), profile, [], at) for at in (due_at - timedelta(seconds=1), due_at))
+    early, due = (
+        plan(replace(three("web-1"), last_seen_at=at), profile, [], at)
+        for at in (due_at - timedelta(seconds=1), due_at)
+    )
 
     assert (early.tells_leader, early.wake_at) == ("", due_at)
     assert due.tells_leader == "web-0"

@@ -26,7 +26,7 @@ from tests.agent.little_world import (
 
 EVENTS = ("E1", "E2", "E3")
 _DRAIN = a_profile(
-    a_step("out", retries=1),
+    a_step("out", retries=1, is_for_all_events=True),
     a_step("count", has_undo=False),
     a_step("stop", group=2, needs=("out",)),
     a_step("tell", on=Occasion.DETECTED, has_undo=False, on_failure=OnFailure.CONTINUE),
@@ -34,9 +34,13 @@ _DRAIN = a_profile(
 )
 # The same effect under another name, in another profile.
 _SPOT = a_profile(
-    a_step("leave", options={"command": ["out"]}), name="spot", approval=Approval.BEFORE_DEADLINE, lead_seconds=300
+    a_step("leave", options={"command": ["out"]}, is_for_all_events=True),
+    a_step("halt", options={"command": ["stop"]}, group=2),
+    name="spot",
+    approval=Approval.BEFORE_DEADLINE,
+    lead_seconds=300,
 )
-_EFFECTS = {"out": "out", "leave": "out", "stop": "stop"}
+_EFFECTS = {"out": "out", "leave": "out", "stop": "stop", "halt": "stop"}
 
 
 class AtLarge(RuleBasedStateMachine):
@@ -47,6 +51,7 @@ class AtLarge(RuleBasedStateMachine):
         self.world = World.of(_DRAIN, _SPOT)
         self.lives = 0
         self.checked = 0
+        self.approved = 0  # so many approvals were looked at
         self.held: dict[str, list[str]] = {"out": [], "stop": []}  # the attempts that acted and are not undone
 
     @precondition(lambda self: self.lives < len(EVENTS))
@@ -85,6 +90,10 @@ class AtLarge(RuleBasedStateMachine):
         if not case.event.has_started:
             self.world.change(event, event=replace(case.event, not_before=an_event(minutes=minutes).not_before))
 
+    @rule()
+    def reboot(self) -> None:
+        self.world.reboot()
+
     def there(self) -> list[str]:
         return [case.id for case in self.world.cases.values() if case.is_open]
 
@@ -108,11 +117,13 @@ class AtLarge(RuleBasedStateMachine):
 
     @invariant()
     def what_is_approved_was_prepared(self) -> None:
-        for event in self.world.approved:
+        for event in self.world.approved[self.approved :]:
             case = self.world.cases[event]
             steps = self.world.profiles[case.profile].on(Occasion.PREPARE)
 
             assert all(case.run(step.name).outcome is DONE for step in steps if step.on_failure is OnFailure.HOLD)
+            assert all(case.run(step.name).boot == self.world.view.boot for step in steps)
+        self.approved = len(self.world.approved)
 
     @invariant()
     def nothing_is_approved_twice(self) -> None:

@@ -1,13 +1,19 @@
-"""Several events at once that want the same: done once, undone by the last."""
+"""Several events at once that want the same: nothing is undone that one of them needs.
+
+What is a state of this machine is done once for all; what is told of the event is done for each.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from forewarn.agent.effects import Scene, memory_of
-from forewarn.agent.policy import Approval, OnFailure
+from forewarn.agent import handlers
+from forewarn.agent.effects import memory_of
+from forewarn.agent.policy import Approval, OnFailure, Step
+from forewarn.agent.scene import Scene
 from tests.agent.little_world import (
     BEGUN,
     DO,
@@ -24,7 +30,15 @@ from tests.agent.little_world import (
     an_event,
 )
 
-DRAIN = a_profile(a_step(), approval=Approval.NEVER)
+EACH = a_profile(a_step(), approval=Approval.NEVER)
+
+
+def a_state(name: str = "drain", **said: Any) -> Step:
+    """A step whose effect is a state of this machine."""
+    return a_step(name, **({"is_for_all_events": True} | said))
+
+
+DRAIN = a_profile(a_state(), approval=Approval.NEVER)
 
 
 def two_prepared() -> World:
@@ -82,7 +96,7 @@ def test_events_that_go_at_the_same_moment_undo_it_once():
 
 def test_an_event_that_is_slow_to_stop_does_not_undo_what_another_has_undone():
     slow = a_step("slow", has_undo=False, group=2)
-    world = World.of(a_profile(a_step(), slow, approval=Approval.NEVER)).see(an_event("E1")).end("E1", "drain")
+    world = World.of(a_profile(a_state(), slow, approval=Approval.NEVER)).see(an_event("E1")).end("E1", "drain")
     world.see(an_event("E2"))
     world.end("E1", "slow")
 
@@ -134,7 +148,7 @@ def test_an_undo_that_is_tried_again_stops_for_an_event_that_needs_the_effect():
 
 
 def test_a_failed_attempt_of_an_open_event_keeps_others_from_undoing_under_its_feet():
-    world = World.of(a_profile(a_step(retries=3), approval=Approval.NEVER)).see(an_event("E1"))
+    world = World.of(a_profile(a_state(retries=3), approval=Approval.NEVER)).see(an_event("E1"))
     world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
 
     world.go("E2")
@@ -144,7 +158,7 @@ def test_a_failed_attempt_of_an_open_event_keeps_others_from_undoing_under_its_f
 
 
 def test_two_attempts_are_undone_one_after_the_other():
-    step = a_step(on_failure=OnFailure.CONTINUE)
+    step = a_state(on_failure=OnFailure.CONTINUE)
     world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
     world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
 
@@ -158,7 +172,7 @@ def test_two_attempts_are_undone_one_after_the_other():
 
 def test_the_same_step_in_another_profile_is_the_same_effect():
     other = a_profile(
-        a_step("out of the balancer", options={"command": ["drain"]}), name="spot", approval=Approval.NEVER
+        a_state("out of the balancer", options={"command": ["drain"]}), name="spot", approval=Approval.NEVER
     )
     world = World.of(DRAIN, other).see(an_event("E1"))
     world.end("E1", "drain").see(an_event("E2"), "spot")
@@ -171,7 +185,7 @@ def test_the_same_step_in_another_profile_is_the_same_effect():
 
 
 def test_a_step_with_other_options_is_another_effect():
-    other = a_profile(a_step(options={"command": ["drain", "--soft"]}), name="spot", approval=Approval.NEVER)
+    other = a_profile(a_state(options={"command": ["drain", "--soft"]}), name="spot", approval=Approval.NEVER)
     world = World.of(DRAIN, other).see(an_event("E1"))
 
     world.end("E1", "drain").see(an_event("E2"), "spot")
@@ -185,6 +199,63 @@ def test_a_step_without_an_undo_runs_for_every_event():
     world.see(an_event("E1")).end("E1", "drain").see(an_event("E2"))
 
     assert world.acted == [("E1", "drain", DO), ("E2", "drain", DO)]
+
+
+def test_what_was_done_for_one_event_is_not_taken_for_done_for_another_where_it_is_told_of_the_event():
+    world = World.of(a_profile(a_step())).see(an_event("E1")).end("E1", "drain")
+
+    world.see(an_event("E2"))
+    before = list(world.approved)
+    world.end("E2", "drain")
+
+    assert before == ["E1"]
+    assert world.acted == [("E1", "drain", DO), ("E2", "drain", DO)]
+    assert world.approved == ["E1", "E2"]
+
+
+@pytest.mark.parametrize(("first", "last"), [("E1", "E2"), ("E2", "E1")])
+def test_each_event_is_undone_for_itself_and_none_before_the_last_is_over(first: str, last: str):
+    world = World.of(EACH).see(an_event("E1")).end("E1", "drain").see(an_event("E2")).end("E2", "drain")
+
+    world.go(first)
+    put_off = world.running(), world.words(first)
+    world.go(last)
+    undoing = world.running()
+    world.end(*undoing[0])
+    world.end(*world.running()[0])
+
+    assert put_off == ([], f"the undo of step drain, put off until event {last} is over")
+    assert len(undoing) == 1, "one after the other"
+    assert sorted(world.acted[2:]) == [("E1", "drain", UNDO), ("E2", "drain", UNDO)]
+    assert world.is_closed(first)
+    assert world.is_closed(last)
+
+
+def test_what_is_just_done_for_one_event_is_done_for_the_next_one_afterwards():
+    world = World.of(EACH).see(an_event("E1")).see(an_event("E2"))
+
+    at_once = list(world.acted)
+    world.end("E1", "drain")
+
+    assert at_once == [("E1", "drain", DO)]
+    assert world.running() == [("E2", "drain", DO)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_for_all_events"),
+    [
+        ("command", False),
+        ("http", False),
+        ("webhook", False),
+        ("signal", True),
+        ("systemd", True),
+        ("readiness", True),
+        ("haproxy", True),
+        ("patroni", True),
+    ],
+)
+def test_only_a_handler_that_is_told_nothing_of_the_event_acts_for_all(kind: str, *, is_for_all_events: bool):
+    assert handlers.find(kind).is_for_all_events is is_for_all_events
 
 
 def test_an_attempt_keeps_its_memory_where_it_was_whatever_the_options_are_by_now():

@@ -78,15 +78,37 @@ def test_an_attempt_that_never_began_is_begun_as_the_same_try(azure: Azure, tmp_
     assert case.run("drain").tries == 2
 
 
+def test_what_was_prepared_before_the_machine_booted_is_done_anew_and_approved_only_then(
+    azure: Azure, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    azure.show(event("E1"))
+    stage, gate = Stage(), Gate()
+    with kept(azure.url, tmp_path, stage, a_profile(a_step(), approval=Approval.MANUAL)) as agent:
+        agent.wait_for(lambda case: case.prepared_at is not None, "the preparation")
+    stage.parts["drain do"] = gate
+
+    with kept(azure.url, tmp_path, stage, DRAIN, boot="b-2") as agent:
+        wait_until(lambda: len(stage.tasks) > 1, "the second preparation")
+        azure.wait_for_polls(10)
+        before = list(azure.approved)
+        gate.is_open.set()
+        wait_until(lambda: azure.approved == ["E1"], "the approval")
+
+    assert before == []
+    assert stage.ran() == ["E1 drain do", "E1 drain do"]
+    assert "the machine has booted since it was prepared: that counts as lost, and is done anew" in caplog.text
+
+
 def test_an_undo_finds_what_was_remembered_though_the_file_was_edited_meanwhile(azure: Azure, tmp_path: Path):
     azure.show(event("E1"))
     stage = Stage()
-    with kept(azure.url, tmp_path, stage, DRAIN) as agent:
+    with kept(azure.url, tmp_path, stage, a_profile(a_step(is_for_all_events=True))) as agent:
         agent.wait_for(ended(), "the end of the step")
         azure.show(event("E1"), event("E2"))
         agent.wait_for(ended(), "the second event to rely on it", "E2")
     azure.show(event("E2"))
-    edited = a_profile(a_step(options={"command": ["drain"], "environment": {"LEVEL": "2"}}))
+    options = {"command": ["drain"], "environment": {"LEVEL": "2"}}
+    edited = a_profile(a_step(options=options, is_for_all_events=True))
 
     with kept(azure.url, tmp_path, stage, edited) as agent:
         agent.wait_until_closed("E1")

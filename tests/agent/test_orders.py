@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from forewarn.agent.case import Case, Consent, Ending
+from forewarn.agent.course import failures
 from forewarn.agent.orders import Order, Refusal, Verb, find, give
 from forewarn.agent.policy import Together
-from tests.agent.little_world import NOW, a_case, a_profile, a_step, an_event
+from tests.agent.little_world import BEGUN, DO, FAILED, NOW, a_case, a_profile, a_run, a_step, an_event
 
 DRAIN = a_profile(a_step())
 
@@ -28,6 +29,30 @@ def test_approving_now_does_not_wait():
 
     assert case.is_urgent
     assert words == "Event E1 is approved at once."
+
+
+def test_an_event_whose_preparation_failed_is_not_promised_an_approval_but_may_be_approved_now():
+    failed = a_case(runs={("drain", DO): a_run(FAILED, note="exit status 3")})
+    why = failures(failed, DRAIN, NOW)
+
+    refusal = give(failed, order(Verb.APPROVE), DRAIN, approves=True, failures=why)
+    urgent = give(failed, order(Verb.APPROVE, is_urgent=True), DRAIN, approves=True, failures=why)
+
+    assert refusal == Refusal(
+        409,
+        "Event E1 is not prepared: step drain failed (exit status 3). "
+        "To approve it all the same: forewarn agent approve --now E1",
+    )
+    assert not isinstance(urgent, Refusal)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [a_case(), a_case(runs={("drain", DO): a_run(FAILED)}), a_case(runs={("drain", DO): a_run(BEGUN)})],
+    ids=["not begun", "tried again", "under way"],
+)
+def test_a_preparation_that_may_yet_succeed_has_not_failed(case: Case):
+    assert failures(case, a_profile(a_step(retries=1)), NOW) == []
 
 
 def test_what_is_held_stays_held_until_it_is_released():

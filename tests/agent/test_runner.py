@@ -11,7 +11,7 @@ import pytest
 from forewarn.agent.case import Outcome
 from forewarn.agent.clock import Clock
 from forewarn.agent.handlers.base import Result
-from forewarn.agent.runner import MOST_AT_ONCE, Ended, Runner
+from forewarn.agent.runner import MOST_AT_ONCE, Ended, Runner, Settled
 from tests.agent.kept import BAD, OK, Gate, Stage
 from tests.agent.little_world import BEGUN, DO, DONE, FAILED, NOW, UNDO, a_case, a_run, a_step, an_event
 
@@ -83,14 +83,14 @@ def test_a_handler_that_does_not_come_back_is_given_up_and_its_late_word_does_no
     early = track.runner.overdue()
     track.steady += 2
     [late] = track.runner.overdue()
-    is_news, _ = track.runner.settle(late)
+    is_news = track.runner.settle(late) is not None
     gate.is_open.set()
     afterwards = track.runner.settle(track.next())
 
     assert early == []
     assert late.result == Result(is_done=False, note="it did not come back in time")
     assert is_news
-    assert afterwards == (False, False)
+    assert afterwards is None
 
 
 def test_what_a_handler_says_is_one_line_of_bounded_length(tmp_path: Path):
@@ -151,7 +151,7 @@ def test_when_the_agent_ends_only_what_cannot_go_on_alone_is_told_to_stop(
     ended = track.next()
 
     assert stage.tasks[0].stop.is_set() is is_told
-    assert track.runner.settle(ended) == (True, is_told)
+    assert track.runner.settle(ended) == Settled(is_given_up=is_told, why_stopped="")
 
 
 def test_there_is_a_limit_to_how_much_runs_at_once(tmp_path: Path):

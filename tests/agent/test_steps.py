@@ -95,7 +95,7 @@ def test_a_failed_step_that_holds_says_so_in_what_is_waited_for():
 
     world.end("E1", "drain", outcome=FAILED, note="exit status 3")
 
-    assert world.words("E1") == "nobody: step drain failed (exit status 3)"
+    assert world.words("E1") == "its start, unapproved, as step drain failed (exit status 3)"
 
 
 def test_a_step_is_tried_again_after_its_pause_as_often_as_it_may_be_and_not_once_more():
@@ -142,7 +142,7 @@ def test_a_step_for_which_no_time_is_left_is_left_out_and_nothing_is_approved():
     world = World.of(a_profile(a_step(), reserve_seconds=5)).see(an_event(minutes=0.05))
 
     assert world.outcome("E1") is SKIPPED
-    assert world.words("E1") == "nobody: step drain was left out (no time was left for it)"
+    assert world.words("E1") == "its start, unapproved, as step drain was left out (no time was left for it)"
     assert world.approved == []
 
 

@@ -270,7 +270,7 @@ def test_a_look_that_is_wanted_later_is_taken_then_also_where_the_endpoint_holds
     azure.has_tags = True
     azure.fail_always(lambda asked: Fault(304, b"", delay_seconds=30) if "prefer" in asked.headers else None)
     with looking(azure.url, poll_seconds=60, wait_seconds=40, blind_after_seconds=300) as seen:
-        azure.wait_for_polls(2)
+        wait_until(lambda: len(azure.polls()) >= 2, "the question that is held")
         before = STEADY()
         seen.watcher.look_again(0.3)
         seen.watcher.look_again(60)

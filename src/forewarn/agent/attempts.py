@@ -60,16 +60,19 @@ class Attempts:
 
     def note(self, ended: Ended) -> None:
         """A handler came back."""
-        is_news, is_because_we_leave = self._runner.settle(ended)
+        settled = self._runner.settle(ended)
         attempt, result = ended.attempt, ended.result
         case = self._book.cases.get(attempt.event)
         run = case.run(attempt.step, attempt.direction) if case else None
-        if not is_news or case is None or run is None or run.outcome is not Outcome.BEGUN:
+        if settled is None or case is None or run is None or run.outcome is not Outcome.BEGUN:
             return
-        if is_because_we_leave and not (result and result.is_done):
+        if settled.is_given_up and not (result and result.is_done):
             return  # it was not its own failure: the next agent begins it again
         if result is None:
             self._waiting.append((attempt.event, attempt.step, attempt.direction))
+        elif settled.why_stopped and not result.is_done:
+            note = ": ".join(filter(None, (settled.why_stopped, result.note)))
+            self._end(case, attempt.step, attempt.direction, replace(result, note=note))
         else:
             self._end(case, attempt.step, attempt.direction, result)
 
@@ -105,7 +108,7 @@ class Attempts:
         if step is None or not is_wanted:
             note = "the agent ended while it ran, and its event is gone"
             return self._end(case, name, direction, Result(is_done=False, note=note))
-        again = replace(run, begun_at=self._clock.now(), boot=self._boot)
+        again = replace(run, begun_at=self._clock.now(), boot=self._boot, not_before=case.event.not_before)
         seconds = self._seconds_left(case, step, direction, again)
         if seconds <= 0:
             note = "the agent ended while it ran, and no time was left to begin it again"

@@ -37,9 +37,10 @@ def record_of(case: Case, profile: Profile) -> dict[str, Any]:
         "why": case.why,
         "first_seen_at": _iso(case.first_seen_at),
         "prepared_at": _iso(case.prepared_at),
-        "approved_by": case.consent_by if case.consent is Consent.GIVEN else None,
+        "approved_by": case.approved_by or None,
         "approved_at": _iso(case.consent_at) if case.consent is Consent.GIVEN else None,
-        "approval": case.consent,
+        "approval": case.consent,  # "asked": sent, and the endpoint did not say that it has taken it
+        "asked_by": case.consent_by or None,
         "approval_tries": case.consent_tries,
         "started_at": _iso(case.started_at),
         "ended_at": _iso(case.ended_at),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from forewarn.agent.events import Event
 
@@ -24,6 +25,7 @@ class Outcome(StrEnum):
     DONE = "done"
     FAILED = "failed"
     SKIPPED = "skipped"
+    LOST = "lost"  # done, and the machine has booted since: to be done anew, and still to be undone
 
 
 class Ending(StrEnum):
@@ -42,6 +44,20 @@ class Consent(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Recipe:
+    """What it takes to undo a step, should the file not have it any more. For the journal only."""
+
+    uses: str  # the kind of handler
+    likeness: str  # of its options: by that it is found under another name
+    has_undo: bool
+    options: Mapping[str, Any] | None  # None: not kept, as there may be secrets among them
+    group: int
+    timeout_seconds: float
+    retry_pause_seconds: float
+    is_for_all_events: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A step in one direction: its last attempt."""
 
@@ -52,6 +68,9 @@ class Run:
     boot: str = ""  # in which boot of this machine it was begun
     note: str = ""  # what the handler said, or why it was skipped
     of_event: str = ""  # the event whose attempt it was, where the effect was there already
+    tries_before: int = 0  # of its tries: so many were before it was lost, and count no more
+    not_before: datetime | None = None  # of its event, when it was given its time
+    recipe: Recipe | None = None  # how it is undone without the file; None: it is an undo, or the journal is older
     memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
 
 
@@ -97,6 +116,11 @@ class Case:
     def is_mine(self) -> bool:
         """Whether the event names this VM."""
         return bool(self.vm)
+
+    @property
+    def approved_by(self) -> str:
+        """Whose approval the endpoint has taken; empty: nobody's, as far as is known."""
+        return self.consent_by if self.consent is Consent.GIVEN else ""
 
     @property
     def is_open(self) -> bool:

@@ -1,5 +1,6 @@
 """A case as JSON, for the journal, `/events` and the audit record, and back again.
 
+How a step is undone is for the journal alone: options are nobody else's business.
 Reading is strict where the journal is its own writer's, and lenient about members that a later version added.
 """
 
@@ -10,21 +11,28 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
+from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Recipe, Run
 from forewarn.agent.events import Event
 
-_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Case, Event, Run)}
+_NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Case, Event, Run, Recipe)}
 _INSTANTS = {field.name for kind in (Case, Event, Run) for field in fields(kind) if "datetime" in str(field.type)}
 
 
-def write_case(case: Case) -> dict[str, Any]:
+def write_case(case: Case, *, with_recipes: bool = False) -> dict[str, Any]:
     """The case, in words that JSON has."""
     shown = _shown(case)
     shown["event"] = _shown(case.event)
     shown["runs"] = [
-        {"step": step, "direction": direction.value, **_shown(run)} for (step, direction), run in case.runs.items()
+        {"step": step, "direction": direction.value, **_write_run(run, with_recipes=with_recipes)}
+        for (step, direction), run in case.runs.items()
     ]
     return shown
+
+
+def _write_run(run: Run, *, with_recipes: bool) -> dict[str, Any]:
+    said = _shown(run)
+    recipe: Recipe | None = said.pop("recipe")
+    return said | {"recipe": _shown(recipe)} if with_recipes and recipe else said
 
 
 def read_case(said: Mapping[str, Any]) -> Case:
@@ -39,7 +47,9 @@ def read_case(said: Mapping[str, Any]) -> Case:
 
 
 def _read_run(said: Mapping[str, Any]) -> Run:
-    return Run(**{**_members(Run, said), "outcome": Outcome(said["outcome"])})
+    recipe = said.get("recipe")
+    known = {"outcome": Outcome(said["outcome"]), "recipe": Recipe(**_members(Recipe, recipe)) if recipe else None}
+    return Run(**{**_members(Run, said), **known})
 
 
 def _members(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,7 +62,7 @@ def _members(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _shown(said: Case | Event | Run) -> dict[str, Any]:
+def _shown(said: Case | Event | Run | Recipe) -> dict[str, Any]:
     """Its members. Not `asdict`, which copies every name of every event: there may be thousands."""
     shown = ((name, getattr(said, name)) for name in _NAMES[type(said)])
     return {name: value.isoformat() if isinstance(value, datetime) else value for name, value in shown}

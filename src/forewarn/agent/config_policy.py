@@ -95,4 +95,13 @@ def _read_step(reading: Reading, path: TomlPath, table: Mapping[str, Any], handl
             tell((*path, key) if key in said else path, sentence(f"{what} ({kind}): {problem}"))
         is_undone = values.get("on", Occasion.PREPARE) is Occasion.PREPARE
         has_undo = is_undone and len(reading.problems) == problems_before and handler.undoes(options)
-    return Step(values.pop("name", kind), **values, options=options, has_undo=has_undo)
+    return Step(
+        values.pop("name", kind),
+        **values,
+        options=options,
+        has_undo=has_undo,
+        has_secrets=any(
+            each.type in {"secret", "table", "options"} and options.get(each.name) for each in handler.options
+        ),
+        is_for_all_events=handler.is_for_all_events,
+    )

@@ -7,12 +7,13 @@ everything that was to be done before it has succeeded; nothing here approves be
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.case import Case, Consent, Ending
-from forewarn.agent.effects import Scene
+from forewarn.agent.bygone import with_bygone
+from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
+from forewarn.agent.scene import Scene, View
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
@@ -22,6 +23,18 @@ _CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, an
 @dataclass(frozen=True, slots=True)
 class NotePrepared:
     """Everything before the approval has succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLost:
+    """The machine has booted since these steps were done: what they did may be gone."""
+
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Have the endpoint asked anew: what is known is too old to approve anything by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +54,8 @@ class Close:
     """Nothing is left to do."""
 
 
-Move = StepMove | NotePrepared | Approve | NoteUnconfirmed | Close
+CaseMove = NotePrepared | NoteLost | LookAgain | Approve | NoteUnconfirmed | Close
+Move = StepMove | CaseMove
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +75,28 @@ def plan(
     now: datetime,
     ready_peers: Collection[str] = (),
     profiles: Mapping[str, Profile] | None = None,
+    view: View | None = None,
 ) -> Plan:
     """The next moves about a case. `profiles` are those of the others, for what they share."""
     if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
         return Plan()
-    scene = Scene(case, profile, others, now, profiles or {})
-    return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
+    profile = with_bygone(case, profile, profiles or {})
+    scene = Scene(case, profile, others, now, profiles or {}, view or View())
+    wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
+    words = tuple(
+        f"someone to put step {name} back into the file, or to undo it by hand" for name in profile.forgotten
+    )
+    return replace(wanted, waiting_for=(*wanted.waiting_for, *words)) if words else wanted
 
 
 def prepares_from(case: Case, profile: Profile) -> datetime:
     """When preparation begins: as soon as the event is seen, or so long before NotBefore as the profile says."""
+    seen_at = min(
+        case.first_seen_at, case.last_seen_at
+    )  # the clock may have been put back since it was first seen
     if profile.lead_seconds is None or case.event.not_before is None:
-        return case.first_seen_at
-    return max(case.first_seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
+        return seen_at
+    return max(seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
 
 
 def prepares_until(case: Case, profile: Profile) -> datetime | None:
@@ -84,8 +107,14 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
-    """Whether a step of the preparation was taken up."""
-    return any(case.run(step.name) for step in profile.on(Occasion.PREPARE))
+    """Whether a step of the preparation was taken up. What was left out was not."""
+    runs = [case.run(step.name) for step in profile.prepared_by()]
+    return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
+
+
+def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
+    """Why its preparation will not succeed, as things are; nothing: it has, or it may yet."""
+    return _prepare(Scene(case, profile, (), now)).failures
 
 
 def _concerns_others_alone(case: Case, profile: Profile) -> bool:
@@ -94,6 +123,8 @@ def _concerns_others_alone(case: Case, profile: Profile) -> bool:
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    if lost := _lost(scene):
+        return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
     rows = [go_on(scene, Occasion.DETECTED)]
     if scene.case.started_at is not None:
         rows.append(go_on(scene, Occasion.STARTED))
@@ -108,6 +139,17 @@ def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
         _earliest(side.wake_at, consent.wake_at),
         (*side.waiting_for, *consent.waiting_for),
         consent.tells_leader,
+    )
+
+
+def _lost(scene: Scene) -> tuple[str, ...]:
+    """The steps that were done in an earlier boot. What has started stays as it is: the boot may be the event."""
+    case = scene.case
+    if case.started_at is not None or case.event.has_started:
+        return ()
+    done = ((step.name, case.run(step.name)) for step in scene.profile.on(Occasion.PREPARE))
+    return tuple(
+        name for name, run in done if run and run.outcome is Outcome.DONE and not scene.is_of_this_boot(run)
     )
 
 
@@ -199,6 +241,8 @@ def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
         ready_at = _lets_go_at(case, scene.profile)
         if ready_at is not None and ready_at > scene.now:
             return Plan(wake_at=ready_at, waiting_for=(f"its word to {leader}, at {ready_at:%H:%M:%SZ}",))
+        if not scene.was_seen_within(scene.view.seen_within):
+            return Plan(waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
         return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
     missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
     if missing:
@@ -233,6 +277,9 @@ def _in_time(scene: Scene) -> Plan:
     latest = max(approves_at)
     if latest > now:
         return Plan(wake_at=latest, waiting_for=(f"its approval, at {latest:%H:%M:%SZ}",))
+    if not scene.was_seen_within(scene.view.fresh_within):
+        words = f"an answer of the endpoint to approve it by; the last one is of {case.last_seen_at:%H:%M:%SZ}"
+        return Plan((LookAgain(),), waiting_for=(words,))
     return Plan((Approve(case.told_to_approve_by or "agent"),))
 
 

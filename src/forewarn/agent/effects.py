@@ -1,39 +1,22 @@
 """Whose effect it is, where several events want the same. Pure.
 
-Two steps have the same effect if the same handler is given the same options, whatever profile they stand in. An
-event that finds the effect there relies on it; an event that is gone leaves it to whoever still wants it. Every
-attempt that acted is undone once: `of_event` tells for all who share an effect whose attempt it was.
+Two steps are after the same if the same handler is given the same options, whatever profile they stand in. They
+never come and go at the same time, and what one has done is not undone while the other's event is there.
+
+Where the handler's effect is a state of this machine (`is_for_all_events`), it is one effect: an event that finds
+it there relies on it; an event that is gone leaves it to whoever still wants it; `of_event` tells for all of them
+whose attempt it was. Any other handler is told of the event, and what it did for one is not done for another:
+each event's is done, and undone, for itself. Every attempt that acted is undone once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from forewarn.agent.case import Case, Direction, Outcome, Run
-from forewarn.agent.policy import Occasion, Profile, Step
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """A case among the others, at one moment."""
-
-    case: Case
-    profile: Profile
-    others: Sequence[Case]  # that are not closed yet
-    now: datetime
-    profiles: Mapping[str, Profile] = field(default_factory=dict)  # of the others
-
-    def rivals(self, step: Step) -> Iterator[tuple[Case, Run | None, Run | None]]:
-        """Other cases with a step of the same effect: its attempt, and that at its undo."""
-        for each in self.others:
-            if each.id == self.case.id:
-                continue
-            profile = self.profile if each.profile == self.case.profile else self.profiles.get(each.profile)
-            same = next((other for other in profile.steps if _is_same(other, step)), None) if profile else None
-            if same is not None:
-                yield each, each.run(same.name), each.run(same.name, Direction.UNDO)
+from forewarn.agent.policy import Step
+from forewarn.agent.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +28,7 @@ class Bringer:
 
 
 def bringer_of(step: Step, scene: Scene) -> Bringer | None:
-    """Through which other event the effect is there, coming or going."""
+    """Through which other event the effect is there, coming or going. Only what is for all is ever there."""
     # What comes or goes is asked for first: what is there for one event may just be undone for another.
     if moving := mover_of(step, scene):
         return Bringer(moving, is_there=False)
@@ -53,8 +36,9 @@ def bringer_of(step: Step, scene: Scene) -> Bringer | None:
     undone = {_origin(case, run) for case, run, undo in rivals if run is not None and _has_acted(undo)}
     for case, run, undo in rivals:
         # Also of an event that is gone, as long as nothing was undone for it: it leaves the effect to this one.
-        is_there = run is not None and run.outcome is Outcome.DONE and undo is None
-        if run is not None and is_there and _origin(case, run) not in undone:
+        if run is None or run.outcome is not Outcome.DONE or undo is not None:
+            continue
+        if step.is_for_all_events and scene.is_of_this_boot(run) and _origin(case, run) not in undone:
             return Bringer(_origin(case, run), is_there=True)
     return None
 
@@ -118,8 +102,3 @@ def _origin(case: Case, run: Run) -> str:
 def is_underway(run: Run | None) -> bool:
     """Whether an attempt has begun, and nothing is known of its end."""
     return run is not None and run.outcome is Outcome.BEGUN
-
-
-def _is_same(one: Step, other: Step) -> bool:
-    kinds = one.on is other.on is Occasion.PREPARE and one.has_undo and other.has_undo
-    return kinds and one.uses == other.uses and one.options == other.options

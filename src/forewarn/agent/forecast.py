@@ -94,6 +94,7 @@ class _Rehearsal:
             if not wanted.moves and (next_at is None or self._is_too_late(next_at)):
                 break
             self._now = next_at or self._now
+            self._case = replace(self._case, last_seen_at=self._now)
             self._end_steps()
         return self._forecast
 
@@ -102,7 +103,8 @@ class _Rehearsal:
             case Begin(step, direction, seconds, number):
                 self._note(Moment(self._now, step.name, step.uses, step.on, seconds))
                 self._ends[step.name] = self._now + timedelta(seconds=seconds if self._is_slow else 0)
-                self._set(step.name, direction, Run(Outcome.BEGUN, number, self._now))
+                begun = Run(Outcome.BEGUN, number, self._now, not_before=self._case.event.not_before)
+                self._set(step.name, direction, begun)
             case Skip(step, direction, why):
                 self._note(Moment(self._now, step.name, step.uses, step.on, 0, why))
                 self._set(step.name, direction, Run(Outcome.SKIPPED, 0, self._now, self._now, note=why))

@@ -74,7 +74,7 @@ class Journal:
     def _save_rows(self, cases: Sequence[Case]) -> None:
         try:
             for case in cases:
-                body = json.dumps(write_case(case), ensure_ascii=False)
+                body = json.dumps(write_case(case, with_recipes=True), ensure_ascii=False)
                 closed_at = case.closed_at.timestamp() if case.closed_at else None
                 self._rows.execute(
                     "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
@@ -100,6 +100,8 @@ class Journal:
 
     def _open(self) -> sqlite3.Connection:
         path = ":memory:" if self._place is None else str(self._place / "journal.db")
+        if self._place is not None:
+            _keep_private(self._place)
         # Every statement is a transaction of its own, unless one is begun: it is on the disk when it returns.
         rows = sqlite3.connect(path, timeout=5, isolation_level=None)
         try:
@@ -144,6 +146,15 @@ class Journal:
         return JournalProblem(
             f"The journal in {where} could not be {what}: {problem}. Is the disk full, or read-only?"
         )
+
+
+def _keep_private(place: Path) -> None:
+    """What is in it is for the agent's user alone. SQLite gives its other files the same mode."""
+    with suppress(OSError):  # if it cannot be written, SQLite says so
+        os.close(os.open(place / "journal.db", os.O_RDWR | os.O_CREAT, 0o600))
+        for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
+            if (place / name).exists():
+                (place / name).chmod(0o600)
 
 
 def _log_of(path: Path) -> Path:

@@ -29,9 +29,10 @@ from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
-from forewarn.agent.policy import LOG_ONLY, Approval
+from forewarn.agent.policy import Approval
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
+from forewarn.agent.scene import View
 from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
@@ -104,20 +105,22 @@ class Keeper:
         self._clock = clock
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
-        self._runner = Runner(
-            self.send,
-            find,
-            settings.state_dir,
-            clock,
-            is_dry_run=settings.is_dry_run,
-            conceal=concealing(secrets_of(settings, find)),
-        )
+        self._runner = _runner_of(settings, self.send, find, clock)
         self._approver = Approver(metadata.approve, self.send)
         self._reporter = Reporter(settings.profiles)
         self._say = self._reporter.say
         self._mover = Mover(
-            settings, clock, boot, self._book, self._runner, self.metrics, self._approver, self._reporter
+            settings,
+            clock,
+            boot,
+            self._book,
+            self._runner,
+            self.metrics,
+            self._approver,
+            self._reporter,
+            self._ask_anew,
         )
+        self._view = View(boot, settings.fresh_within, settings.seen_within)
         self._eyes = Eyes(
             settings,
             clock,
@@ -136,8 +139,7 @@ class Keeper:
         self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
-            if case.profile not in {*settings.profiles, LOG_ONLY.name}:
-                self._say(case, f"there is no profile {case.profile} any more: nothing is undone", logging.ERROR)
+            self._reporter.say_what_the_file_lacks(case)
 
     # For other threads.
 
@@ -240,7 +242,7 @@ class Keeper:
 
     # What messages mean.
 
-    def _ask_anew(self, after_seconds: float) -> None:
+    def _ask_anew(self, after_seconds: float = 0) -> None:
         self.look_again(after_seconds)  # which the watcher brings, after this was made
 
     def _note_answer(self, answered: Answered) -> None:
@@ -263,7 +265,9 @@ class Keeper:
         case = orders.find(self._book.cases.values(), order.event)
         if isinstance(case, orders.Refusal):
             return case
-        answer = orders.give(case, order, self._reporter.profile_of(case), approves=self._settings.approves)
+        profile = self._reporter.profile_of(case)
+        failures = course.failures(case, profile, self._clock.now())
+        answer = orders.give(case, order, profile, approves=self._settings.approves, failures=failures)
         if isinstance(answer, orders.Refusal):
             return answer
         told, words = answer
@@ -329,7 +333,8 @@ class Keeper:
         others = self._book.acted_on()
         ready = self.company.ready_for(case.id)
         profile = self._reporter.profile_of(case)
-        return course.plan(case, profile, others, self._clock.now(), ready, self._settings.profiles)
+        now, profiles = self._clock.now(), self._settings.profiles
+        return course.plan(case, profile, others, now, ready, profiles, self._view)
 
     def _publish(self) -> None:
         self.standing.cases = tuple(self._book.cases.values())
@@ -352,6 +357,13 @@ class Keeper:
         self._book.save_noted()
         self._book.save_again()
         log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
+
+
+def _runner_of(
+    settings: Settings, tell: Callable[[Ended], None], find: Callable[[str], Handler], clock: Clock
+) -> Runner:
+    conceal = concealing(secrets_of(settings, find))
+    return Runner(tell, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run, conceal=conceal)
 
 
 def _with_approvals_as_told(settings: Settings) -> Settings:

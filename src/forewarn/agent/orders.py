@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.policy import Profile, Together
+
+_APPROVES_NOTHING = "This agent was started so that it approves nothing. Start it without that, and ask again."
 
 
 class Verb(StrEnum):
@@ -51,8 +53,10 @@ def find(cases: Iterable[Case], event: str) -> Case | Refusal:
     return Refusal(404, f"There is no event {event}. See: forewarn agent status.")
 
 
-def give(case: Case, order: Order, profile: Profile, *, approves: bool) -> tuple[Case, str] | Refusal:
-    """The case after the word, and what to answer."""
+def give(
+    case: Case, order: Order, profile: Profile, *, approves: bool, failures: Sequence[str] = ()
+) -> tuple[Case, str] | Refusal:
+    """The case after the word, and what to answer. `failures` are why it will not be prepared."""
     if not case.is_open:
         return Refusal(409, f"Event {case.id} is over: it was {case.ending}.")
     if order.verb is Verb.RELEASE:
@@ -65,15 +69,21 @@ def give(case: Case, order: Order, profile: Profile, *, approves: bool) -> tuple
         return Refusal(409, f"Event {case.id} has been approved by {case.consent_by}; that cannot be taken back.")
     if order.verb is Verb.HOLD:
         return replace(case, held_by=order.by), _words_of_hold(case)
-    if not approves:
-        return Refusal(
-            409, "This agent was started so that it approves nothing. Start it without that, and ask again."
-        )
+    return _approve(case, order, profile, failures) if approves else Refusal(409, _APPROVES_NOTHING)
+
+
+def _approve(case: Case, order: Order, profile: Profile, failures: Sequence[str]) -> tuple[Case, str] | Refusal:
     if case.held_by:
         return Refusal(409, f"Event {case.id} is held by {case.held_by}. First: forewarn agent release {case.id}")
     if not case.event.is_scheduled:
         said = case.event.status or "not said"
         return Refusal(409, f"Event {case.id} can be approved only while Scheduled, and its status is {said}.")
+    if failures and not order.is_urgent and not case.is_urgent:
+        return Refusal(
+            409,
+            f"Event {case.id} is not prepared: {'; '.join(failures)}. "
+            f"To approve it all the same: forewarn agent approve --now {case.id}",
+        )
     told = replace(case, told_to_approve_by=order.by, is_urgent=case.is_urgent or order.is_urgent)
     words = _words_of_approval(told, profile)
     return words if isinstance(words, Refusal) else (told, words)

@@ -62,6 +62,8 @@ class Step:
     retry_pause_seconds: float = 2
     on_failure: OnFailure = OnFailure.HOLD
     has_undo: bool = False
+    has_secrets: bool = False  # perhaps, among its options: they are not written down
+    is_for_all_events: bool = False  # as its handler says: a state of this machine, whatever the event
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,21 @@ class Profile:
     together: Together = Together.REFUSE
     approves_others: bool = False  # also events that do not name this VM
     prepares_when_started: bool = False  # also when the platform is already at it
+    bygone: tuple[Step, ...] = ()  # that were done for a case, and are not in the file any more: only to be undone
+    forgotten: tuple[str, ...] = ()  # the same, and how they are undone is not known
 
     def on(self, occasion: Occasion) -> tuple[Step, ...]:
         """Its steps for an occasion."""
         return tuple(step for step in self.steps if step.on is occasion)
 
     def step(self, name: str) -> Step | None:
-        """Its step of that name."""
-        return next((step for step in self.steps if step.name == name), None)
+        """Its step of that name, as it was done."""
+        return next((step for step in (*self.bygone, *self.steps) if step.name == name), None)
+
+    def prepared_by(self) -> tuple[Step, ...]:
+        """Its steps for the preparation, as they were done, what is bygone first."""
+        names = {step.name for step in self.bygone}
+        return (*self.bygone, *(step for step in self.on(Occasion.PREPARE) if step.name not in names))
 
 
 LOG_ONLY = Profile("log only")

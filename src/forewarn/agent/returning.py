@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from forewarn.agent.bygone import with_bygone
 from forewarn.agent.case import Direction, Outcome, Run, Runs
-from forewarn.agent.effects import Scene, is_underway, mover_of, undone_by
-from forewarn.agent.policy import Occasion, Step
+from forewarn.agent.effects import is_underway, mover_of, undone_by
+from forewarn.agent.policy import Step
+from forewarn.agent.scene import Scene
 
 _AGAIN = "its event came back while it was being undone"
 
@@ -20,8 +22,11 @@ def what_is_left(scene: Scene) -> Runs | None:
     case = scene.case
     if any(is_underway(run) for run in case.runs.values()):
         return None
-    steps = scene.profile.on(Occasion.PREPARE)
+    profile = with_bygone(case, scene.profile, scene.profiles)
+    steps = profile.prepared_by()
     left = {step.name: _left_of(step, run, scene) for step in steps if (run := case.run(step.name)) is not None}
+    # What cannot be undone stays on record too, so that it is said.
+    left |= {name: case.run(name) for name in profile.forgotten}
     return {(name, Direction.DO): run for name, run in left.items() if run is not None}
 
 

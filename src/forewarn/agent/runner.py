@@ -47,12 +47,21 @@ class Ended:
     result: Result | None
 
 
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Why an attempt may have been cut short."""
+
+    is_given_up: bool  # the agent ends
+    why_stopped: str  # empty: it was not told to stop
+
+
 @dataclass(slots=True)
 class _Running:
     task: Task
     kind: str
     due_at: float
     is_given_up: bool = False
+    why_stopped: str = ""
 
 
 class Runner:
@@ -95,11 +104,16 @@ class Runner:
         """Ask what became of an attempt of an earlier agent."""
         self._start(case, step, direction, seconds, try_number, takes_over=True)
 
-    def stop(self, event: str, step: str) -> None:
-        """Have a step give up."""
+    def stop(self, event: str, step: str, why: str) -> bool:
+        """Have a step give up; whether that is news."""
+        is_news = False
         for attempt, running in self._running.items():
             if (attempt.event, attempt.step, attempt.direction) == (event, step, Direction.DO):
+                is_news = not running.why_stopped
+                running.why_stopped = running.why_stopped or why
+                running.due_at = min(running.due_at, self._clock.monotonic() + _GRACE_SECONDS)
                 running.task.stop.set()
+        return is_news
 
     def leave(self) -> None:
         """The agent ends: what cannot go on without it gives up."""
@@ -108,10 +122,10 @@ class Runner:
                 running.is_given_up = True
                 running.task.stop.set()
 
-    def settle(self, ended: Ended) -> tuple[bool, bool]:
-        """Whether an end is news, and whether it came because the agent ends."""
+    def settle(self, ended: Ended) -> Settled | None:
+        """What is known of an attempt that has ended; None: its end is not news."""
         running = self._running.pop(ended.attempt, None)
-        return running is not None, running is not None and running.is_given_up
+        return Settled(running.is_given_up, running.why_stopped) if running else None
 
     def overdue(self) -> list[Ended]:
         """What should have come back long ago: it has failed, and its end is not news any more."""
@@ -136,7 +150,7 @@ class Runner:
     def forget(self, event: str) -> None:
         """Take the directories of an event's attempts away: it lives again, and its attempts are counted anew."""
         if not self._is_dry_run:
-            _remove(self._state_dir / "runs" / _fit(event))
+            _remove(self._state_dir / "runs" / fit_for_a_file(event))
 
     def _start(
         self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int, *, takes_over: bool
@@ -177,7 +191,9 @@ class Runner:
             / f"{fit_for_a_file(step.name)}.{direction}.{try_number}",
             seconds_to_not_before=left,
             memory=self._state_dir / "memory" / fit_for_a_file(memory or own_memory(step, case)),
-            was_done=direction is Direction.UNDO and done is not None and done.outcome is Outcome.DONE,
+            was_done=direction is Direction.UNDO
+            and done is not None
+            and done.outcome in {Outcome.DONE, Outcome.LOST},
         )
 
     def _run(self, attempt: Attempt, kind: str, task: Task, takes_over: bool) -> None:  # noqa: FBT001 - a thread's argument

@@ -14,12 +14,12 @@ from forewarn.agent.absence import Doubt
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case
 from forewarn.agent.clock import Clock
-from forewarn.agent.effects import Scene
 from forewarn.agent.events import Event, Sighting
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.names import Names
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.returning import what_is_left
+from forewarn.agent.scene import Scene, View
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
@@ -71,6 +71,7 @@ class Eyes:
             has_begun=lambda case: course.has_begun_to_prepare(case, reporter.profile_of(case)),
             left_of=lambda case: what_is_left(self._scene_of(case)),
         )
+        self._view = View(boot, settings.fresh_within, settings.seen_within)
         self._profiles = settings.profiles
         self._profile_of = reporter.profile_of
         self._forget_attempts = told.forget_attempts
@@ -145,7 +146,7 @@ class Eyes:
 
     def _scene_of(self, case: Case) -> Scene:
         others = self._book.acted_on()
-        return Scene(case, self._profile_of(case), others, self._clock.now(), self._profiles)
+        return Scene(case, self._profile_of(case), others, self._clock.now(), self._profiles, self._view)
 
     def _keep(self, noted: sightings.Noted) -> None:
         what, case = noted.what, noted.case

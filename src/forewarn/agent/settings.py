@@ -55,6 +55,16 @@ class Settings:
         return max(self.doubt_seconds, self.poll_seconds)
 
     @property
+    def fresh_within(self) -> timedelta:
+        """How old the answer may be by which something is approved: a few polls."""
+        return timedelta(seconds=max(5, 3 * self.poll_seconds))
+
+    @property
+    def seen_within(self) -> timedelta:
+        """How long it may be without an answer before the agent counts as blind."""
+        return timedelta(seconds=max(self.blind_after_seconds, 3 * self.poll_seconds))
+
+    @property
     def longest_look(self) -> timedelta:
         """How long it may be between two answers without a gap in the watching."""
         return timedelta(seconds=self.wait_seconds + self.timeout_seconds + 5)

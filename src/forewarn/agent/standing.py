@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
 
+from forewarn.agent.bygone import with_bygone
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome
 from forewarn.agent.course import has_begun_to_prepare
-from forewarn.agent.policy import LOG_ONLY, Occasion, Profile
+from forewarn.agent.policy import LOG_ONLY, Occasion, Profile, Step
 from forewarn.agent.watching import Trouble
 
 READINESS = "readiness"  # the kind of handler that takes this machine out of service
@@ -69,7 +70,7 @@ class Standing:
 
     def profile_of(self, case: Case) -> Profile:
         """What the case is met with."""
-        return self.profiles.get(case.profile, LOG_ONLY)
+        return with_bygone(case, self.profiles.get(case.profile, LOG_ONLY), self.profiles)
 
     def out_of_service_for(self) -> list[str]:
         """The events for whose sake a readiness step keeps this machine out of service.
@@ -83,13 +84,19 @@ class Standing:
         return [] if self.is_dry_run else [case.id for case in self.unclosed() if self._is_drained(case)]
 
     def _is_taken_out(self, case: Case) -> bool:
-        return any(_is_in_force(case, step.name) for step in self.profile_of(case).steps if step.uses == READINESS)
+        return any(
+            _is_in_force(case, step.name) for step in _all_steps(self.profile_of(case)) if step.uses == READINESS
+        )
 
     def _is_drained(self, case: Case) -> bool:
         steps = self.profile_of(case).on(Occasion.PREPARE)
         done = [step.name for step in steps if (run := case.run(step.name)) and run.outcome is Outcome.DONE]
         undone = [name for name in done if (run := case.run(name, Direction.UNDO)) and run.outcome is Outcome.DONE]
         return case.prepared_at is not None and bool(done) and not undone
+
+
+def _all_steps(profile: Profile) -> tuple[Step, ...]:
+    return (*profile.bygone, *profile.steps)
 
 
 def _is_in_force(case: Case, step: str) -> bool:

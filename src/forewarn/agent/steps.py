@@ -1,6 +1,6 @@
 """Which steps of a profile may run now: groups, needs, retries, and the time that is left. Pure.
 
-An effect that several events want is brought about once, and undone by the last of them; see `effects.py`.
+What several events want is undone when the last of them is over; see `effects.py`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Direction, Outcome, Run
-from forewarn.agent.effects import Scene, bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
+from forewarn.agent.effects import bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
+from forewarn.agent.scene import Scene
 
 UNDO_TRIES = 10  # the network may come up after the agent does
+CANNOT_BE_UNDONE = "it is not in the file any more, and how it is undone was not kept: see to it by hand"
 _LONGEST_PAUSE = timedelta(seconds=60)
 
 
@@ -47,12 +49,21 @@ class Rely:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Give up a step that runs: its event is gone."""
+    """Give up a step that runs, and say why."""
 
     step: Step
+    why: str
 
 
-StepMove = Begin | Skip | Rely | Stop
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A step cannot be undone: nobody knows how any more."""
+
+    name: str
+    why: str
+
+
+StepMove = Begin | Skip | Rely | Stop | GiveUp
 
 
 class State(StrEnum):
@@ -71,6 +82,7 @@ class Progress:
     moves: list[StepMove] = field(default_factory=list)
     wake_at: datetime | None = None
     words: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)  # that hold the rest up
 
     def is_pending(self) -> bool:
         """Whether something is not over yet."""
@@ -94,7 +106,8 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
             break
         if failed := [step for step in group if _holds(scene.case, step)]:
             progress.state = State.HELD
-            progress.words.extend(f"nobody: {_words_of(scene.case, step)}" for step in failed)
+            progress.failures = [_words_of(scene.case, step) for step in failed]
+            progress.words.extend(_consequence(occasion, words) for words in progress.failures)
             break
     return progress
 
@@ -106,24 +119,38 @@ def go_back(scene: Scene) -> Progress:
     other up.
     """
     progress = Progress()
-    steps = scene.profile.on(Occasion.PREPARE)
-    for step in steps:
+    for step in scene.profile.prepared_by():
         if is_underway(scene.case.run(step.name)):
-            progress.moves.append(Stop(step))
+            progress.moves.append(Stop(step, "its event is gone"))
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
         return progress
-    for group in reversed(list(_groups(steps))):
+    for group in _groups_to_undo(scene):
         for step in reversed(group):
             if step.has_undo and _was_begun(scene.case, step):
                 _undo(progress, step, scene)
         if progress.is_pending():
             return progress
-    for step in steps:
+    _see_to_the_rest(progress, scene)
+    return progress
+
+
+def _groups_to_undo(scene: Scene) -> list[list[Step]]:
+    """The last first. What is not in the file any more was done before what is."""
+    bygone = scene.profile.bygone
+    there = _groups(step for step in scene.profile.prepared_by() if step not in bygone)
+    return [*reversed(list(there)), *reversed(list(_groups(bygone)))]
+
+
+def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
+    for name in scene.profile.forgotten:
+        if scene.case.run(name, Direction.UNDO) is None:
+            progress.moves.append(GiveUp(name, CANNOT_BE_UNDONE))
+            progress.wait(f"step {name}, which cannot be undone, to be given up")
+    for step in scene.profile.prepared_by():
         # A case that is closed is not looked at any more: whoever shares its effect has to have seen its undo.
         if step.has_undo and (heir := heir_of(step, scene)):
             progress.wait(f"event {heir} to note that step {step.name} is undone")
-    return progress
 
 
 def wind_up(scene: Scene, occasion: Occasion) -> Progress:
@@ -144,14 +171,32 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 
 def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
     run = scene.case.run(step.name)
-    if run is None:
+    if run is None or _may_begin_after_all(run, scene):
         if not (_misses_a_need(progress, step, scene) or _is_left_to_another(progress, step, scene)):
-            _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, 1), scene.now, deadline)
+            number = run.tries + 1 if run else 1
+            _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, number), scene, deadline)
     elif is_underway(run):
-        progress.wait(_at_it(f"step {step.name}", run))
+        _follow(progress, step, run, scene, deadline)
     elif _has_tries_left(step, run) and not _is_left_to_another(progress, step, scene):
         again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
-        _begin_again(progress, again, run, scene.now, deadline)
+        _begin_again(progress, again, run, scene, deadline)
+
+
+def _may_begin_after_all(run: Run, scene: Scene) -> bool:
+    """Whether what was lost or left out may be done: a deadline moves, and so does a clock that was wrong."""
+    has_started = scene.case.event.has_started
+    if run.outcome is Outcome.LOST:
+        return not has_started
+    return run.outcome is Outcome.SKIPPED and (not has_started or scene.profile.prepares_when_started)
+
+
+def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: datetime | None) -> None:
+    """Wait for a step that runs. It got its time when it was begun; if NotBefore is nearer now, it has less."""
+    not_before = scene.case.event.not_before
+    has_less = deadline is not None and not (run.not_before and not_before and not_before >= run.not_before)
+    progress.wait(_at_it(f"step {step.name}", run), deadline if has_less else None)
+    if has_less and deadline is not None and scene.now >= deadline:
+        progress.moves.append(Stop(step, "NotBefore came nearer, and its time was up"))
 
 
 def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
@@ -160,8 +205,8 @@ def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
         needed, run = scene.profile.step(name), scene.case.run(name)
         if run is not None and run.outcome is Outcome.DONE:
             continue
-        if run is not None and not is_underway(run) and not (needed and _has_tries_left(needed, run)):
-            _skip(progress, step, Direction.DO, f"it needs {name}, which was not done")
+        if run is not None and not (needed and _may_yet_be_done(needed, run, scene)):
+            _leave_out(progress, step, scene, f"it needs {name}, which was not done")
         else:
             progress.wait(f"step {step.name}, which needs {name}")
         return True
@@ -182,7 +227,7 @@ def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
 
 
 def _begin_again(
-    progress: Progress, wanted: Begin, last: Run, now: datetime, deadline: datetime | None = None
+    progress: Progress, wanted: Begin, last: Run, scene: Scene, deadline: datetime | None = None
 ) -> None:
     pause = timedelta(seconds=wanted.step.retry_pause_seconds)
     if wanted.direction is Direction.UNDO:
@@ -190,21 +235,28 @@ def _begin_again(
     ended_at = last.ended_at or last.begun_at
     again_at = ended_at + pause
     # Before its own end: the clock was put back, and how long it has been nobody knows.
-    if now >= again_at or now < ended_at:
-        if deadline is None or now < deadline:  # else it stays failed: left out, it would never be undone
-            _begin(progress, wanted, now, deadline)
+    if scene.now >= again_at or scene.now < ended_at:
+        if deadline is None or scene.now < deadline:  # else it stays failed: left out, it would never be undone
+            _begin(progress, wanted, scene, deadline)
     elif deadline is None or again_at < deadline:
         progress.wait(f"{_named(wanted)}, tried again at {again_at:%H:%M:%SZ}: {last.note}", again_at)
 
 
-def _begin(progress: Progress, wanted: Begin, now: datetime, deadline: datetime | None) -> None:
+def _begin(progress: Progress, wanted: Begin, scene: Scene, deadline: datetime | None) -> None:
     """Begin it with what time there is; without any, a first try is left out and a repeat is not made."""
-    left = wanted.seconds if deadline is None else (deadline - now).total_seconds()
+    left = wanted.seconds if deadline is None else (deadline - scene.now).total_seconds()
     if left > 0:
         progress.moves.append(replace(wanted, seconds=min(wanted.seconds, left)))
         progress.wait(f"{_named(wanted)} to begin")
     elif wanted.try_number == 1:
-        _skip(progress, wanted.step, wanted.direction, "no time was left for it")
+        _leave_out(progress, wanted.step, scene, "no time was left for it")
+
+
+def _leave_out(progress: Progress, step: Step, scene: Scene, why: str) -> None:
+    """Leave a step out, for now. What was lost stays so: it has to be undone."""
+    run = scene.case.run(step.name)
+    if run is None or (run.outcome is Outcome.SKIPPED and run.note != why):
+        _skip(progress, step, Direction.DO, why)
 
 
 def _skip(progress: Progress, step: Step, direction: Direction, why: str) -> None:
@@ -220,26 +272,34 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         return
     # Asked before every try: another event may have come to need it since the last one.
     elif other := keeper_of(step, scene):
-        _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
+        if step.is_for_all_events:
+            _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
+        else:
+            progress.wait(f"the undo of step {step.name}, put off until event {other} is over")
     elif other := undone_by(step, scene):
         _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
     elif other := mover_of(step, scene):
         progress.wait(f"the undo of step {step.name}, after that for event {other}")
     elif run is None:
-        _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene.now, None)
+        _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene, None)
     else:
         again = Begin(step, Direction.UNDO, step.timeout_seconds, run.tries + 1)
-        _begin_again(progress, again, run, scene.now)
+        _begin_again(progress, again, run, scene)
 
 
 def _has_tries_left(step: Step, run: Run) -> bool:
-    return run.outcome is Outcome.FAILED and run.tries <= step.retries
+    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries
+
+
+def _may_yet_be_done(step: Step, run: Run, scene: Scene) -> bool:
+    is_lost = run.outcome is Outcome.LOST and _may_begin_after_all(run, scene)
+    return is_underway(run) or is_lost or _has_tries_left(step, run)
 
 
 def _was_begun(case: Case, step: Step) -> bool:
     """Whether there may be something to undo: a failed attempt may have got half way."""
     run = case.run(step.name)
-    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED}
+    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.LOST}
 
 
 def _holds(case: Case, step: Step) -> bool:
@@ -249,8 +309,14 @@ def _holds(case: Case, step: Step) -> bool:
 
 def _words_of(case: Case, step: Step) -> str:
     run = case.run(step.name)
-    what = "was left out" if run and run.outcome is Outcome.SKIPPED else "failed"
+    outcome = run.outcome if run else Outcome.FAILED
+    what = {Outcome.SKIPPED: "was left out", Outcome.LOST: "was not done anew"}.get(outcome, "failed")
     return f"step {step.name} {what}" + (f" ({run.note})" if run and run.note else "")
+
+
+def _consequence(occasion: Occasion, words: str) -> str:
+    """What is waited for after a failure: nobody here does anything more."""
+    return f"its start, unapproved, as {words}" if occasion is Occasion.PREPARE else f"nothing, as {words}"
 
 
 def _named(wanted: Begin) -> str:

@@ -219,8 +219,7 @@ class Watcher:
             self._tell_trouble("timeout", f"{self._metadata.endpoint} has not answered yet.")
 
     def _is_overdue(self) -> bool:
-        longest = max(self._settings.blind_after_seconds, 3 * self._settings.poll_seconds)
-        return self._clock.monotonic() - self._good_at > longest
+        return self._clock.monotonic() - self._good_at > self._settings.seen_within.total_seconds()
 
     def _tell_trouble(self, kind: str, message: str) -> None:
         self._trouble_since = self._trouble_since or self._clock.now()

@@ -28,6 +28,7 @@ class Approval:
     event_id: str
     at: float
     was_seen_scheduled: bool  # in the last whole document that the agent was given
+    age_seconds: float  # of that document
     is_accepted: bool = False
     is_told: bool = False  # the agent was told so
 
@@ -41,6 +42,7 @@ class Witnessed:
     approvals: list[Approval] = field(default_factory=list)
     stalls: list[tuple[float, float]] = field(default_factory=list)  # a question was under way without need
     scheduled: frozenset[str] = frozenset()  # in the last whole document that was given
+    given_at: float = 0.0  # when that was
 
 
 class Endpoint:
@@ -106,9 +108,11 @@ class Endpoint:
         return min(self._platform.next_change(now), self._weather.next_spell(now))
 
     def _take(self, connection: socket.socket, asked: Asked) -> tuple[bytes, bool]:
+        # What is given while an approval is on its way, its sender did not know.
+        known, given_at = self.seen.scheduled, self.seen.given_at
         self._wait(connection, _ON_THE_WAY_SECONDS)
         if asked.method == "POST":
-            return self._approve(connection, asked)
+            return self._approve(connection, asked, known, given_at)
         self.seen.questions += 1
         if self.seen.questions == 1:
             self._stall(connection, FIRST_CALL_SECONDS)
@@ -156,13 +160,17 @@ class Endpoint:
             return content[: -max(1, len(document) // 3)], False
         happenings = self._platform.happenings
         shown = [each for each in happenings if each.is_shown(now)]
+        self.seen.given_at = now
         self.seen.scheduled = frozenset(each.id for each in shown if each.status(now) == "Scheduled")
         return content, True
 
-    def _approve(self, connection: socket.socket, asked: Asked) -> tuple[bytes, bool]:
+    def _approve(
+        self, connection: socket.socket, asked: Asked, known: frozenset[str], given_at: float
+    ) -> tuple[bytes, bool]:
         (event_id,) = asked.approved
         tries = sum(1 for each in self.seen.approvals if each.event_id == event_id)
-        approval = Approval(event_id, self._hours.monotonic(), event_id in self.seen.scheduled)
+        now = self._hours.monotonic()
+        approval = Approval(event_id, now, event_id in known, now - given_at)
         self.seen.approvals.append(approval)
         kind = self._weather.draw_for_approval(event_id, tries, self._hours.monotonic())
         self.seen.faults[f"approval: {kind or 'fine'}"] += 1

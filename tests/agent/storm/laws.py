@@ -15,6 +15,7 @@ from tests.agent.storm.plays import PROFILES, Played
 from tests.agent.storm.weather import Spell
 
 LONG_ENOUGH_SECONDS = 3.0
+FRESH_SECONDS = 5.1  # what is approved was seen so lately; the approval itself is under way for a moment
 _APPROVED_WITHIN_SECONDS = 60.0  # four failed tries and the pauses between them
 _DO, _UNDO = Direction.DO, Direction.UNDO
 
@@ -87,6 +88,8 @@ def no_false_approval(hour: Hour) -> Iterator[str]:
             yield f"{where}: a {happening.kind} of {happening.resources}"
         if not approval.was_seen_scheduled:
             yield f"{where}: the last answer did not show it Scheduled"
+        if approval.age_seconds > FRESH_SECONDS:
+            yield f"{where}: the last answer was {approval.age_seconds:.1f} s old"
         if approval.event_id in told:
             yield f"{where}: once more, after it was taken"
         if approval.is_told:

@@ -12,6 +12,7 @@ from forewarn.agent import absence, course, metadata, watching
 from forewarn.agent.events import Document, Unreadable, read_document
 from forewarn.agent.http1 import Response
 from forewarn.agent.metadata import Answer, EndpointError, Metadata
+from forewarn.agent.scene import Scene
 
 
 @dataclass(frozen=True)
@@ -91,6 +92,12 @@ PLANTED = (
         "approves although preparation failed",
         "no false approval",
         lambda: patch.object(course, "_goes_unprepared", lambda *_: True),
+    ),
+    Planted(
+        "approves by an old answer",
+        "no false approval",
+        lambda: patch.object(Scene, "was_seen_within", lambda *_: True),
+        seed=1,
     ),
     Planted("approves again and again", "no false approval", _forgets_that_it_was_approved, seconds=400),
     Planted("polls every ten seconds", "no event missed", settings={"poll_seconds": 10.0}),

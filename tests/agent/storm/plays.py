@@ -54,6 +54,7 @@ class Plays:
 
     help = ""
     options: tuple[Option, ...] = ()
+    is_for_all_events = False
 
     def __init__(self, hours: Hours, seed: int) -> None:
         self.begun: list[tuple[str, str, Direction, float]] = []

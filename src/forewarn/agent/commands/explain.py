@@ -147,7 +147,7 @@ def _approval(event: Event, vm: str, profile: Profile, settings: Settings, quick
 
 
 def _later(profile: Profile, undone: str) -> list[str]:
-    lines = [f"Undone when it is over: {undone}."] if undone else []
+    lines = [f"Undone when it is over, and no other event needs it: {undone}."] if undone else []
     for occasion in ("started", "finished", "cancelled"):
         names = [step.name for step in profile.steps if step.on == occasion]
         if names:

@@ -84,6 +84,9 @@ class Handler(Protocol):
 
     help: str  # one sentence for the reference page
     options: tuple[Option, ...]
+    is_for_all_events: bool
+    """Whether it brings about a state of this machine that is the same whatever the event. Then it is done once
+    for all of them. What is told of the event, or calls by its name, is done for each."""
 
     def check(self, options: Mapping[str, Any]) -> list[str]:
         """What is wrong with the options, in sentences, each beginning with an option; nothing is touched.

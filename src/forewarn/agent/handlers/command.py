@@ -24,6 +24,7 @@ class Command:
     help = (
         "Runs a program, which gets the event as EVENT_* variables and as JSON on its input. Status 0 is success."
     )
+    is_for_all_events = False
     options = (
         Option(
             "command",

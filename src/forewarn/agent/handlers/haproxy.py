@@ -22,6 +22,7 @@ class Haproxy:
     help = (
         "Sets servers of an HAProxy to drain and waits until their sessions are few; its undo sets them to ready."
     )
+    is_for_all_events = True
     options = (
         Option(
             "socket",

@@ -24,6 +24,7 @@ class HttpCall:
     """Makes one HTTP request, and another one to undo it."""
 
     help = "Makes an HTTP request. A status that is expected is success; redirects are not followed."
+    is_for_all_events = False
     options = (
         Option("url", "secret", "Where to. `${...}` stands for a part of the event.", is_required=True),
         Option("method", "text", "GET, POST, PUT, ...", default="POST"),

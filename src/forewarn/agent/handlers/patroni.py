@@ -32,6 +32,7 @@ class Patroni:
     """Switches over, if this member leads."""
 
     help = "Hands the lead of a Patroni cluster to another member, if this one has it, and waits until it runs."
+    is_for_all_events = True
     options = (
         Option("url", "text", "This member's REST API.", default="http://127.0.0.1:8008"),
         Option("member", "text", "This member's name. Without it: what its API says."),

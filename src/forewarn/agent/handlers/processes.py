@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 from collections.abc import Collection, Mapping
@@ -54,6 +55,7 @@ _CLAIM_SECONDS = 2  # from a claim's creation to its words
 _OUTPUT_SECONDS = 0.5  # a grandchild may hold the output open for ever
 _MINDERS = "minder"  # the directory that the minder may write to
 _MOST_BYTES = 4096  # of what it writes; the program's user may write more there
+_COULD_NOT = re.compile(r"minder: (?:exec: |line |\d+: )+(.+)")  # in the words of dash, bash or busybox
 _SIGNALLED = 128  # a shell's word for "ended by a signal"
 
 _lingering: list[subprocess.Popen[bytes]] = []  # keepers of outputs that grandchildren hold open
@@ -234,6 +236,8 @@ def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
 def _judge(status: int, words: str) -> Result:
     if status == 0:
         return Result(is_done=True, note=words)
+    if could_not := _COULD_NOT.fullmatch(words):
+        return _failure("it could not be run", could_not[1])
     if status < 0:
         return _failure(f"it was ended by signal {-status}", words)
     more = f" (signal {status - _SIGNALLED})" if _SIGNALLED < status < _SIGNALLED + 65 else ""

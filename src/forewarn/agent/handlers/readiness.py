@@ -22,6 +22,7 @@ class Readiness:
     """Waits, while /readyz says that this machine is out of service."""
 
     help = "Lets the agent's /readyz answer 503 for load balancers, and waits until connections are few."
+    is_for_all_events = True
     options = (
         Option("ports", "numbers", "The local TCP ports whose established connections are counted."),
         Option("most_connections", "number", "So many connections are few enough.", default=0),

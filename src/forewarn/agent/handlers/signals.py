@@ -25,6 +25,7 @@ class Signal:
     """Signals processes, and waits for their end where that is asked."""
 
     help = "Sends a signal to a process, found by its pid file, its name or its systemd unit."
+    is_for_all_events = True
     options = (
         Option("pid_file", "path", "The file with its process id."),
         Option("process", "text", "The name of the program; every process with it gets the signal."),

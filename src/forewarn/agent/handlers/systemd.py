@@ -22,6 +22,7 @@ class Systemd:
     """Stops, starts, restarts or reloads a unit."""
 
     help = "Stops, starts, restarts or reloads a systemd unit. What it stopped is started again, and the reverse."
+    is_for_all_events = True
     options = (
         Option("unit", "text", "The unit, such as `nginx.service`.", is_required=True),
         Option("action", "text", "`stop`, `start`, `restart` or `reload`.", default="stop"),

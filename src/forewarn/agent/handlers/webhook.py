@@ -26,6 +26,7 @@ class Webhook:
     """Posts JSON, again and again until it arrives or time is up."""
 
     help = "Posts JSON to a webhook, again and again until it arrives or its time is up. It has no undo."
+    is_for_all_events = False
     options = (
         Option("url", "secret", "Where to. `${...}` stands for a part of the event.", is_required=True),
         Option(
