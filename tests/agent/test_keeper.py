@@ -196,6 +196,16 @@ def test_a_dry_run_touches_nothing_and_says_everything(
     assert "event would be approved" in caplog.messages
 
 
+def test_in_a_dry_run_an_event_that_goes_before_it_starts_is_cancelled(azure: Azure, tmp_path: Path):
+    with kept(azure.url, tmp_path, Stage(), DRAIN, is_dry_run=True) as agent:
+        azure.show(event("E1"))
+        agent.wait_for(is_approved, "what would be the approval")
+        azure.show()
+        over = agent.wait_until_closed()
+
+    assert over.ending is Ending.CANCELLED
+
+
 def test_an_operator_approves_what_waits_for_a_word_and_holds_what_does_not(azure: Azure, tmp_path: Path):
     with kept(azure.url, tmp_path, Stage(), a_profile(a_step(), approval=Approval.MANUAL)) as agent:
         azure.show(event("E1"))

@@ -10,6 +10,8 @@ from typing import Any
 
 from forewarn.agent.events import Event
 
+DRY_RUN = "dry run"  # who consents where nothing is approved
+
 
 class Direction(StrEnum):
     """Whether a step is done or undone."""

@@ -12,7 +12,7 @@ from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
 from forewarn.agent.book import Book, with_run
 from forewarn.agent.bygone import recipe_of
-from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
+from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import memory_of
 from forewarn.agent.metrics import Metrics
@@ -21,8 +21,6 @@ from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Runner
 from forewarn.agent.scene import Scene
 from forewarn.agent.settings import Settings
-
-DRY_RUN = "dry run"
 
 
 class Mover:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
-from forewarn.agent.case import Case, Consent, Runs
+from forewarn.agent.case import DRY_RUN, Case, Consent, Runs
 from forewarn.agent.events import Event, Sighting
 
 
@@ -76,14 +76,14 @@ def note(
 
 def last_seen(case: Case) -> LastSeen:
     """What is known of its event, should it be gone."""
-    is_let_go = case.consent is Consent.GIVEN
+    is_let_go = case.consent is Consent.GIVEN and case.consent_by != DRY_RUN
     return LastSeen(
         at=case.last_seen_at,
         not_before=case.event.not_before,
         has_started=case.started_at is not None,
         named_by=case.named_by,
         let_go_at=(case.consent_at or case.first_seen_at) if is_let_go else None,
-        was_asked=case.consent is not Consent.NONE,
+        was_asked=case.consent is not Consent.NONE and case.consent_by != DRY_RUN,
     )
 
 
