@@ -10,7 +10,7 @@ import pytest
 from forewarn.agent.absence import Doubt
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.events import STARTED, Document, Event, Sighting
-from forewarn.agent.sightings import Meaning, Notes, Viewpoint, note, rename
+from forewarn.agent.sightings import Meaning, Notes, Viewpoint, judge_anew, note
 from tests.agent.little_world import BEGUN, DO, NOW, UNDO, a_case, a_run, an_event
 
 LATER = NOW + timedelta(seconds=1)
@@ -129,7 +129,7 @@ def test_an_event_is_gone_when_a_second_answer_asked_for_anew_lacks_it_too(
 
     assert [each.what for each in notes.noted] == ([Meaning.GONE] if is_gone else [])
     assert ("E1" in notes.missing) is not is_gone
-    assert (notes.look_after is not None) is (not is_gone and not oddities)
+    assert (notes.look_after is not None) is not is_gone
 
 
 def test_an_event_that_is_back_in_the_second_answer_never_was_gone():
@@ -209,10 +209,10 @@ def test_a_lower_incarnation_changes_nothing():
 def test_a_case_is_judged_again_when_this_vm_learns_its_name():
     case = a_case(an_event(resources=("pool_0",)), vm="", profile="others")
 
-    renamed = rename(case, viewpoint("pool_0"))
+    renamed = judge_anew(case, viewpoint("pool_0"))
 
     assert (renamed.vm, renamed.profile) == ("pool_0", "reboot pool_0")
-    assert rename(replace(case, runs={("drain", DO): a_run()}), viewpoint("pool_0")).profile == "others"
+    assert judge_anew(replace(case, runs={("drain", DO): a_run()}), viewpoint("pool_0")).profile == "others"
 
 
 def test_a_case_remembers_which_endpoints_have_named_its_event():
@@ -230,7 +230,7 @@ def test_an_endpoint_that_does_not_know_an_event_leaves_it_uncertain_and_is_not_
     assert (notes.noted, notes.missing, notes.look_after) == ((), {"E1"}, None)
 
 
-def test_an_answer_that_could_not_be_read_whole_is_no_look():
+def test_an_answer_that_could_not_be_read_whole_ends_nothing():
     odd = noted(a_case(), oddities=("an event without an EventId",))
 
-    assert (odd.missing, odd.doubts) == ({"E1"}, {})
+    assert (odd.noted, odd.missing) == ((), {"E1"})

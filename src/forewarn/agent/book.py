@@ -34,6 +34,10 @@ class Book:
         for oddity in journal.oddities:
             log.error(oddity)
 
+    def is_unreadable(self, event: str) -> bool:
+        """Whether something is written of the event that cannot be read: then nobody knows what was said of it."""
+        return event in self._journal.unreadable
+
     @property
     def cases(self) -> Mapping[str, Case]:
         """By their events' ids."""

@@ -17,6 +17,7 @@ from forewarn.agent.case import Case
 from forewarn.agent.case_form import read_case, write_case
 
 _FORM = 1  # of the rows; a later one is not understood
+_KEPT_ASIDE = " kept aside as "  # in the id of an entry that could not be read
 _SPOILT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -30,6 +31,7 @@ class Journal:
     def __init__(self, place: Path | None) -> None:
         """Open it in a directory; None: in memory, for a dry run."""
         self.oddities: list[str] = []  # what was found when it was opened, and has to be said
+        self.unreadable: set[str] = set()  # events of which something is known that cannot be read
         self._place = place
         try:
             self._rows = self._open()
@@ -42,18 +44,29 @@ class Journal:
     def load(self) -> list[Case]:
         """All cases, the oldest first."""
         try:
-            rows = self._rows.execute("SELECT id, body FROM cases ORDER BY number").fetchall()
+            rows = self._rows.execute("SELECT number, id, body FROM cases ORDER BY number").fetchall()
         except sqlite3.Error as problem:
             raise self._problem("read", problem) from problem
         cases = []
-        for event, body in rows:
+        for number, event, body in rows:
+            if _KEPT_ASIDE in event:
+                continue
             try:
                 cases.append(read_case(json.loads(body)))
             except (ValueError, KeyError, TypeError) as problem:
-                self.oddities.append(
-                    f"The journal's entry of event {event} cannot be read, and is left out: {problem!r}."
-                )
+                self._keep_aside(number, event, problem)
         return cases
+
+    def _keep_aside(self, number: int, event: str, problem: Exception) -> None:
+        """Let nothing be written over an entry that a later or an earlier agent may be able to read."""
+        self.unreadable.add(event)
+        self.oddities.append(
+            f"The journal's entry of event {event} cannot be read, and is kept aside: {problem!r}. "
+            "What was done for it is not undone; should it still be there, it is held until somebody releases it."
+        )
+        aside = (f"{event}{_KEPT_ASIDE}{number}", number)
+        with suppress(sqlite3.Error):  # it is said again, and held again, by the next agent
+            self._rows.execute("UPDATE cases SET id = ? WHERE number = ?", aside)
 
     def save(self, *cases: Case) -> None:
         """Keep cases as they are now; when this returns they are on the disk. If it raises, none of them is."""

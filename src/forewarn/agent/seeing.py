@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forewarn.agent import course, sightings
 from forewarn.agent.absence import Doubt
@@ -25,6 +25,7 @@ from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
 
 _NAME_SECONDS = 5.0  # from the first answer
+_JOURNAL = "the journal, whose entry of it cannot be read"  # who holds it then
 
 log = logging.getLogger("forewarn.agent")
 Choose = Callable[[Event, str], tuple[str, str]]
@@ -154,6 +155,8 @@ class Eyes:
             self._book.note_seen(case)
             return
         before = self._book.cases.get(case.id)
+        if what is sightings.Meaning.APPEARED and self._book.is_unreadable(case.id):
+            case = replace(case, held_by=_JOURNAL)
         self._tell(noted)
         if before is not None:
             self._tell_of_words(before, case)
@@ -205,11 +208,21 @@ class Eyes:
         log.info("this VM is %s", " or ".join(self._names.known) or "not named")
         self._is_named = True
         for case in list(self._book.unclosed()):
-            if case.is_open and self._names.which(case.event.resources) != case.vm:
-                self._book.note(sightings.rename(case, self._viewpoint))
+            # Who does not know its name yet does not unlearn what its journal says.
+            if case.is_open and (name or self._names.which(case.event.resources) == case.vm):
+                self._judge_anew(case)
         waiting, self._unnamed = self._unnamed, None
         if waiting is not None:
             self._note_sighting(waiting)
+
+    def _judge_anew(self, case: Case) -> None:
+        """By the names and the rules of this agent, which may not be those of the one that wrote the journal."""
+        judged = sightings.judge_anew(case, self._viewpoint)
+        if judged != case:
+            if judged.profile != case.profile:
+                self._say(judged, "event is met with another profile now", profile=judged.profile, why=judged.why)
+            self._tell_of_words(case, judged)
+            self._book.note(judged)
 
     def is_certain(self, case: Case) -> bool:
         """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""

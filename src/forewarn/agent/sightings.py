@@ -87,8 +87,8 @@ def last_seen(case: Case) -> LastSeen:
     )
 
 
-def rename(case: Case, viewpoint: Viewpoint) -> Case:
-    """The case, after the names of this VM have changed."""
+def judge_anew(case: Case, viewpoint: Viewpoint) -> Case:
+    """The case, after the names of this VM or its rules have changed."""
     return _with_event(case, case.event, viewpoint)
 
 
@@ -176,8 +176,13 @@ def _judged_again(case: Case, viewpoint: Viewpoint) -> Case:
 
 def _word_holds(said: Case, now: Case) -> bool:
     """Whether an operator who said "approve" has meant the event as it is now."""
-    names_no_others = set(now.event.resources) <= set(said.event.resources)
+    names_no_others = _bare(now.event.resources) <= _bare(said.event.resources)
     return names_no_others and now.event.type == said.event.type and now.is_mine == said.is_mine
+
+
+def _bare(resources: Sequence[str]) -> set[str]:
+    """Names, however a version of the endpoint writes them."""
+    return {each.lower().removeprefix("_") for each in resources}
 
 
 def _ended(case: Case, at: datetime, viewpoint: Viewpoint) -> Case:
