@@ -6,6 +6,14 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
+from forewarn.agent.events import Event
+
+
+def as_seen(event: Event) -> str:
+    """What an event is about, for two agents to compare: its type, when it is due, and all that it names."""
+    due = event.not_before.isoformat(timespec="seconds") if event.not_before else "-"
+    return " ".join((event.type.lower(), due, *sorted(name.lower() for name in event.resources)))
+
 
 @dataclass(frozen=True, slots=True)
 class Promise:
@@ -14,6 +22,7 @@ class Promise:
     event: str
     vm: str
     leader: str
+    seen_as: str  # what the event was when this VM was ready for it: `as_seen`
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,8 @@ class TakenBack:
 class Company(Protocol):
     """The others."""
 
-    def ready_for(self, event: str) -> AbstractSet[str]:
-        """The VMs whose word for the event still counts."""
+    def ready_for(self, event: Event) -> AbstractSet[str]:
+        """The VMs whose word for the event, as it is seen here, still counts."""
 
     def tell(self, promises: frozenset[Promise]) -> None:
         """From now on these hold, and no others."""
@@ -50,7 +59,7 @@ class Company(Protocol):
 class Alone:
     """No others: nobody is ready, and nobody is told."""
 
-    def ready_for(self, event: str) -> AbstractSet[str]:
+    def ready_for(self, event: Event) -> AbstractSet[str]:
         """Nobody."""
         del event
         return frozenset()

@@ -19,7 +19,7 @@ from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
-from forewarn.agent.company import Alone, Company, Promise
+from forewarn.agent.company import Alone, Company, Promise, as_seen
 from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
@@ -120,7 +120,7 @@ class Keeper:
             self._reporter,
             self._ask_anew,
         )
-        self._view = View(boot, settings.fresh_within, settings.seen_within)
+        self._view = View(boot, settings.fresh_within)
         self._eyes = Eyes(
             settings,
             clock,
@@ -293,8 +293,8 @@ class Keeper:
         self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
         self.company.tell(
             frozenset(
-                Promise(event, self._book.cases[event].vm, plan.tells_leader)
-                for event, (plan, _) in plans.items()
+                Promise(case.id, case.vm, plan.tells_leader, as_seen(case.event))
+                for case, plan in ((self._book.cases[event], plan) for event, (plan, _) in plans.items())
                 if plan.tells_leader
             )
         )
@@ -331,7 +331,7 @@ class Keeper:
 
     def _plan(self, case: Case) -> course.Plan:
         others = self._book.acted_on()
-        ready = self.company.ready_for(case.id)
+        ready = self.company.ready_for(case.event)
         profile = self._reporter.profile_of(case)
         now, profiles = self._clock.now(), self._settings.profiles
         return course.plan(case, profile, others, now, ready, profiles, self._view)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from functools import partial
 
 from forewarn.agent.clock import Clock
-from forewarn.agent.company import Promise, TakenBack
+from forewarn.agent.company import Promise, TakenBack, as_seen
 from forewarn.agent.endpoints import read_root
+from forewarn.agent.events import Event
 from forewarn.agent.http1 import ExchangeFailed, Request, exchange, response_bytes
 from forewarn.agent.names import Names
 from forewarn.agent.settings import Peers
@@ -49,6 +50,7 @@ def _is_same(one: str, other: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Word:
+    seen_as: str  # what the event was to the speaker
     said_at: float  # on the speaker's clock
     until: float  # on our monotonic clock
 
@@ -65,12 +67,30 @@ class Board:
         self._nonces: dict[str, float] = {}
         self._born_at = clock.monotonic()
         self._objection = ""  # how the last one that was logged begins
+        self._misfits: dict[tuple[str, str], str] = {}  # by event and VM: the last one that was logged
 
-    def ready_for(self, event: str) -> set[str]:
-        """The VMs whose word for the event still counts."""
+    def ready_for(self, event: Event) -> set[str]:
+        """The VMs whose word for the event, as it is seen here, still counts."""
         now = self._clock.monotonic()
         with self._lock:
-            return {vm for (said_of, vm), word in self._words.items() if said_of == event and word.until > now}
+            words = {
+                vm: word for (said_of, vm), word in self._words.items() if said_of == event.id and word.until > now
+            }
+        if not words:
+            return set()
+        seen_as = as_seen(event)
+        for vm, word in words.items():
+            if word.seen_as != seen_as:
+                self._say_misfit(event.id, vm, word.seen_as, seen_as)
+        return {vm for vm, word in words.items() if word.seen_as == seen_as}
+
+    def _say_misfit(self, event: str, vm: str, theirs: str, ours: str) -> None:
+        if self._misfits.get((event, vm)) != f"{theirs} {ours}":
+            if len(self._misfits) >= _MOST_WORDS:
+                self._misfits.clear()
+            self._misfits[event, vm] = f"{theirs} {ours}"
+            words = "a peer's word does not count: it sees the event as another than this agent does"
+            log.warning(words, extra={"event": event, "vm": vm, "theirs": theirs, "ours": ours})
 
     def answer(self, request: Request) -> bytes:
         """Take a word; the answer to it."""
@@ -94,30 +114,35 @@ class Board:
         try:
             said = json.loads(request.body)
             event, vm, seconds = str(said["event"]), str(said["vm"]), float(said["for_seconds"])
-            said_at = float(stamp)
+            seen_as, said_at = str(said.get("seen_as", "")), float(stamp)
         except (ValueError, KeyError, TypeError):
             return 'It has to be {"event": ..., "vm": ..., "for_seconds": ...}.'
+        if seconds > 0 and not seen_as:
+            return f"The agent of {vm} is older, and does not say for what it is ready. Have all of one version."
         now = self._clock.now().timestamp()
         if not abs(now - said_at) <= _FRESH_SECONDS:
             return f"It was said at {said_at:.0f}, and it is {now:.0f} here. Are the clocks set?"
         if now - said_at > self._clock.monotonic() - self._born_at + _CLOCKS_DIFFER_SECONDS:
             return "It was said before this agent lived, and may be a repeat."
         with self._lock:
-            return self._note(event, vm, seconds, said_at, nonce, now)
+            word = _Word(seen_as, said_at, self._until(seconds))
+            return self._note((event, vm), word, nonce, now)
 
-    def _note(self, event: str, vm: str, seconds: float, said_at: float, nonce: str, now: float) -> str:
+    def _until(self, seconds: float) -> float:
+        return self._clock.monotonic() + min(max(seconds, 0.0), self._peers.expiry_seconds)
+
+    def _note(self, key: tuple[str, str], word: _Word, nonce: str, now: float) -> str:
         if not nonce or nonce in self._nonces:
             return "It was said before."
-        last = self._words.get((event, vm))
+        last = self._words.get(key)
         # A word that overtook this one counts; unless the clock has been put back since.
-        if last is not None and said_at <= last.said_at <= now + _FRESH_SECONDS:
+        if last is not None and word.said_at <= last.said_at <= now + _FRESH_SECONDS:
             return "A later word has come."
         self._forget_old(now)
         if len(self._nonces) >= _MOST_NONCES or len(self._words) >= _MOST_WORDS:
             return "There are too many words."
-        self._nonces[nonce] = said_at
-        seconds = min(max(seconds, 0.0), self._peers.expiry_seconds)
-        self._words[event, vm] = _Word(said_at, self._clock.monotonic() + seconds)
+        self._nonces[nonce] = word.said_at
+        self._words[key] = word
         return ""
 
     def _forget_old(self, now: float) -> None:
@@ -223,7 +248,12 @@ class Teller:
         place = _member(self._peers.members, promise.leader)
         if not place:
             return f"{promise.leader} is not among the members. Name its agent's address there."
-        said = {"event": promise.event, "vm": promise.vm, "for_seconds": seconds}
+        said = {
+            "event": promise.event,
+            "vm": promise.vm,
+            "seen_as": promise.seen_as,
+            "for_seconds": seconds,
+        }
         body = json.dumps(said).encode()
         stamp, nonce = f"{self._clock.now().timestamp():.6f}", os.urandom(16).hex()
         headers = {
@@ -249,8 +279,8 @@ class Others:
         self.board = Board(peers, clock, on_word)
         self._teller = Teller(peers, clock)
 
-    def ready_for(self, event: str) -> set[str]:
-        """The VMs whose word for the event still counts."""
+    def ready_for(self, event: Event) -> set[str]:
+        """The VMs whose word for the event, as it is seen here, still counts."""
         return self.board.ready_for(event)
 
     def tell(self, promises: frozenset[Promise]) -> None:
