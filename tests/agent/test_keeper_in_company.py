@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from forewarn.agent.company import Promise, TakenBack, as_seen
+from forewarn.agent.company import Fate, Promise, TakenBack, as_seen
 from forewarn.agent.events import Event
 from forewarn.agent.orders import Order, Verb
 from forewarn.agent.policy import Approval, Together
@@ -26,7 +27,7 @@ class Leading:
         pass
 
     def take_back(self, event: str, seconds: float) -> TakenBack | None:
-        return TakenBack("web-9", is_known=False, seconds=7) if event == "E1" else None
+        return TakenBack("web-9", Fate.MAY_COUNT, 7) if event == "E1" else None
 
 
 class Following(Leading):
@@ -80,3 +81,30 @@ def test_a_follower_that_is_held_says_whether_its_leader_knows(azure: Azure, tmp
         "told yet: until it is, or for 7 s at most, it may still approve the event. The agent goes on telling it."
     )
     assert alone == "Event F2 is held: it is not approved until it is released."
+
+
+class Slow(Leading):
+    """Company in which all are ready, and which takes long to say so."""
+
+    def __init__(self) -> None:
+        self.is_asked = threading.Event()
+        self.may_answer = threading.Event()
+
+    def ready_for(self, event: Event) -> frozenset[str]:
+        self.is_asked.set()
+        self.may_answer.wait(20)
+        return frozenset({"web-9"})
+
+
+def test_a_leader_says_whether_it_has_approved_only_after_it_did_what_it_was_about_to(
+    azure: Azure, tmp_path: Path
+):
+    with kept(azure.url, tmp_path, Stage(), a_profile(together=Together.LEADER)) as agent:
+        company = agent.keeper.company = Slow()
+        before = agent.keeper.has_approved("E1")
+        azure.show(event("E1", Resources=["web-0", "web-9"]))
+        assert company.is_asked.wait(20)
+        threading.Timer(0.3, company.may_answer.set).start()
+        after = agent.keeper.has_approved("E1")
+
+    assert (before, after) == (False, True)
