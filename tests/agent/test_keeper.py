@@ -9,6 +9,7 @@ import pytest
 
 from forewarn.agent.case import Consent, Ending, Outcome
 from forewarn.agent.company import Promise, TakenBack
+from forewarn.agent.events import Event
 from forewarn.agent.handlers.base import Result, Task
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.policy import Approval
@@ -279,7 +280,7 @@ class Deaf:
     def __init__(self) -> None:
         self.told = 0
 
-    def ready_for(self, event: str) -> frozenset[str]:
+    def ready_for(self, event: Event) -> frozenset[str]:
         return frozenset()
 
     def tell(self, promises: frozenset[Promise]) -> None:
@@ -299,31 +300,3 @@ def test_an_agent_whose_rounds_fail_does_not_look_alive(azure: Azure, tmp_path: 
         wait_until(lambda: deaf.told > 5, "more rounds")
 
         assert agent.keeper.standing.ticked_at == ticked_at
-
-
-class Leading:
-    """Company in which a leader has been told, and cannot be told otherwise."""
-
-    def ready_for(self, event: str) -> frozenset[str]:
-        return frozenset()
-
-    def tell(self, promises: frozenset[Promise]) -> None:
-        pass
-
-    def take_back(self, event: str, seconds: float) -> TakenBack | None:
-        return TakenBack("web-9", is_known=False, seconds=7) if event == "E1" else None
-
-
-def test_a_follower_that_is_held_says_whether_its_leader_knows(azure: Azure, tmp_path: Path):
-    with kept(azure.url, tmp_path, Stage(), a_profile(a_step(), approval=Approval.NEVER)) as agent:
-        agent.keeper.company = Leading()
-        azure.show(event("E1"), event("F2"))
-        agent.wait_for(lambda _: True, "the events", "F2")
-        told = agent.keeper.say(Order(Verb.HOLD, "e1", "ann"))
-        alone = agent.keeper.say(Order(Verb.HOLD, "F2", "ann"))
-
-    assert told == (
-        "Event E1 is held: it is not approved until it is released. But web-9, who approves for all, could not be "
-        "told yet: until it is, or for 7 s at most, it may still approve the event. The agent goes on telling it."
-    )
-    assert alone == "Event F2 is held: it is not approved until it is released."

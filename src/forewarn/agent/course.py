@@ -34,7 +34,9 @@ class NoteLost:
 
 @dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Have the endpoint asked anew: what is known is too old to approve anything by."""
+    """Have the endpoint asked anew: what is known is too old to approve anything by, or soon will be."""
+
+    is_early: bool = False  # soon: nothing waits for it yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,13 +243,20 @@ def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
         ready_at = _lets_go_at(case, scene.profile)
         if ready_at is not None and ready_at > scene.now:
             return Plan(wake_at=ready_at, waiting_for=(f"its word to {leader}, at {ready_at:%H:%M:%SZ}",))
-        if not scene.was_seen_within(scene.view.seen_within):
-            return Plan(waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
-        return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
+        if not scene.was_seen_within(scene.view.fresh_within):
+            return Plan((LookAgain(),), waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
+        return _while_it_tells(scene, leader)
     missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
     if missing:
         return Plan(waiting_for=(f"{', '.join(missing)} to be ready",))
     return None
+
+
+def _while_it_tells(scene: Scene, leader: str) -> Plan:
+    """Its word holds. The endpoint is asked before its last answer is too old, so that the word goes on."""
+    looks_at, ends_at = (scene.case.last_seen_at + scene.view.fresh_within / part for part in (2, 1))
+    moves, wake_at = ((LookAgain(is_early=True),), ends_at) if scene.now >= looks_at else ((), looks_at)
+    return Plan(moves, wake_at, (f"{leader}, who approves for all",), leader)
 
 
 def _wants_a_word(case: Case, profile: Profile) -> bool:

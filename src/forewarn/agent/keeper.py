@@ -19,7 +19,7 @@ from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
-from forewarn.agent.company import Alone, Company, Promise
+from forewarn.agent.company import Alone, Company, Promise, as_seen
 from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
@@ -45,6 +45,7 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
+_INQUIRY_SECONDS = 2.0  # less than a peer waits for its answer
 _TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
@@ -66,8 +67,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Inquiry:
+    """Whether this agent has approved an event, after all that it made of what was known before; and for whom."""
+
+    event: str
+    reply: queue.SimpleQueue[bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Nudge:
-    """Look again: something outside the cases has changed."""
+    """Look again: something outside the cases has changed. There is nothing to note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +84,11 @@ class Leave:
     """Come to an end."""
 
 
-Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge | Leave
+Message = Sighting | Trouble | Ended | Answered | Named | Asked | Inquiry | Nudge | Leave
 
 
 class Keeper:
-    """Joins everything. `run` is for one thread; `send`, `say` and `standing` are for any."""
+    """Joins everything. `run` is for one thread; `send`, `say`, `has_approved` and `standing` are for any."""
 
     def __init__(
         self,
@@ -120,7 +129,7 @@ class Keeper:
             self._reporter,
             self._ask_anew,
         )
-        self._view = View(boot, settings.fresh_within, settings.seen_within)
+        self._view = View(boot, settings.fresh_within)
         self._eyes = Eyes(
             settings,
             clock,
@@ -158,6 +167,18 @@ class Keeper:
         if order.verb is orders.Verb.HOLD and isinstance(answer, str):
             return f"{answer} {self._take_back(order.event)}".strip()
         return answer
+
+    def has_approved(self, event: str) -> bool | None:
+        """Whether the event was approved, by all that was known up to now; None: the keeper is busy.
+
+        The keeper itself answers, between two rounds: one that went by an older word has made its moves by then.
+        """
+        reply: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.send(Inquiry(event, reply))
+        try:
+            return reply.get(timeout=_INQUIRY_SECONDS)
+        except queue.Empty:
+            return None
 
     def _take_back(self, event: str) -> str:
         """Take back this VM's word for an event that is held; what has become of that, in words."""
@@ -233,8 +254,9 @@ class Keeper:
                     self._eyes.note_name(message.name)
                 case Asked():
                     message.reply.put(self._obey(message.order))
-                case Nudge():
-                    pass
+                case Inquiry():
+                    case = self._book.cases.get(message.event)
+                    message.reply.put(case is not None and case.consent is not Consent.NONE)
                 case Leave():
                     self._stop.set()
         except Exception:  # the message is lost, the agent is not
@@ -293,8 +315,8 @@ class Keeper:
         self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
         self.company.tell(
             frozenset(
-                Promise(event, self._book.cases[event].vm, plan.tells_leader)
-                for event, (plan, _) in plans.items()
+                Promise(case.id, case.vm, plan.tells_leader, as_seen(case.event))
+                for case, plan in ((self._book.cases[event], plan) for event, (plan, _) in plans.items())
                 if plan.tells_leader
             )
         )
@@ -331,7 +353,7 @@ class Keeper:
 
     def _plan(self, case: Case) -> course.Plan:
         others = self._book.acted_on()
-        ready = self.company.ready_for(case.id)
+        ready = self.company.ready_for(case.event)
         profile = self._reporter.profile_of(case)
         now, profiles = self._clock.now(), self._settings.profiles
         return course.plan(case, profile, others, now, ready, profiles, self._view)

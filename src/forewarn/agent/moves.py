@@ -48,7 +48,9 @@ class Mover:
         self._profile_of = reporter.profile_of
         self._say = reporter.say
         self._look_again = look_again
-        self._looked_for: dict[str, datetime] = {}  # when the event was last seen as a look was asked for
+        self._looked_for: dict[
+            str, tuple[datetime, bool]
+        ] = {}  # when the event was last seen as a look was asked for
         self._audit = Audit(None if settings.is_dry_run else settings.audit_file)
 
     def make(self, event: str, move: course.Move) -> bool:
@@ -76,7 +78,7 @@ class Mover:
             case course.Approve():
                 return self._approve(case, move.by)
             case course.LookAgain():
-                self._look_for(case)
+                self._look_for(case, is_early=move.is_early)
                 return False
             case course.NotePrepared():
                 prepared = replace(case, prepared_at=self._clock.now())
@@ -163,13 +165,13 @@ class Mover:
         self._say(case, words, logging.WARNING, steps=" ".join(names))
         self._book.note(replace(case, runs=runs, prepared_at=None))
 
-    def _look_for(self, case: Case) -> None:
+    def _look_for(self, case: Case, *, is_early: bool) -> None:
         """Ask anew, once: the watcher goes on asking at its own pace until it gets an answer."""
-        if self._looked_for.get(case.id) != case.last_seen_at:
-            self._looked_for[case.id] = case.last_seen_at
-            self._say(
-                case, "its approval waits for a new answer of the endpoint", seen_at=case.last_seen_at.isoformat()
-            )
+        if self._looked_for.get(case.id) != (case.last_seen_at, is_early):
+            self._looked_for[case.id] = case.last_seen_at, is_early
+            if not is_early:
+                words = "its approval waits for a new answer of the endpoint"
+                self._say(case, words, seen_at=case.last_seen_at.isoformat())
             self._look_again()
 
     def _approve(self, case: Case, by: str) -> bool:

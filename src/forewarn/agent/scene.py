@@ -17,7 +17,6 @@ class View:
 
     boot: str = ""  # in which boot of this machine; empty: not known
     fresh_within: timedelta = timedelta(seconds=5)  # what is approved was seen not longer ago
-    seen_within: timedelta = timedelta(seconds=30)  # without an answer for longer the agent is blind
 
 
 @dataclass(frozen=True, slots=True)

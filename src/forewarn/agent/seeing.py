@@ -72,7 +72,7 @@ class Eyes:
             has_begun=lambda case: course.has_begun_to_prepare(case, reporter.profile_of(case)),
             left_of=lambda case: what_is_left(self._scene_of(case)),
         )
-        self._view = View(boot, settings.fresh_within, settings.seen_within)
+        self._view = View(boot, settings.fresh_within)
         self._profiles = settings.profiles
         self._profile_of = reporter.profile_of
         self._forget_attempts = told.forget_attempts
