@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forewarn.agent import course, steps
-from forewarn.agent.book import with_run
+from forewarn.agent.book import with_other_names, with_run
 from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
 from forewarn.agent.events import STARTED, Event
@@ -177,6 +177,8 @@ class World:
                     lost = replace(done, outcome=Outcome.LOST, tries_before=done.tries)
                     self.cases[event] = with_run(self.cases[event], name, DO, lost)
                 self.cases[event] = replace(self.cases[event], prepared_at=None)
+            case course.NoteEdited():
+                self.cases[event] = with_other_names(case, move.names)
             case course.LookAgain():
                 return False
             case course.Approve():

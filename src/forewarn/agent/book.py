@@ -132,6 +132,12 @@ def _is_only_noted(case: Case) -> bool:
     return is_untouched and not case.is_mine
 
 
+def with_other_names(case: Case, names: Mapping[str, str]) -> Case:
+    """The case with what was done by some steps under other names; whether it is prepared is found out anew."""
+    runs = {(names.get(name, name), direction): run for (name, direction), run in case.runs.items()}
+    return replace(case, runs=runs, prepared_at=None)
+
+
 def with_run(case: Case, step: str, direction: Direction, run: Run) -> Case:
     """The case with a step's last attempt."""
     return replace(case, runs={**case.runs, (step, direction): run})

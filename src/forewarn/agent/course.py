@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import with_bygone
+from forewarn.agent.bygone import edited, with_bygone
 from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
@@ -30,6 +30,13 @@ class NoteLost:
     """The machine has booted since these steps were done: what they did may be gone."""
 
     steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEdited:
+    """The file was edited: what was done is known by other names from now on, see `bygone.edited`."""
+
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Close:
     """Nothing is left to do."""
 
 
-CaseMove = NotePrepared | NoteLost | LookAgain | Approve | NoteUnconfirmed | Close
+CaseMove = NotePrepared | NoteLost | NoteEdited | LookAgain | Approve | NoteUnconfirmed | Close
 Move = StepMove | CaseMove
 
 
@@ -108,7 +115,7 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up. What was left out was not."""
-    runs = [case.run(step.name) for step in profile.prepared_by()]
+    runs = [case.run(name) for name in (*(step.name for step in profile.prepared_by()), *profile.forgotten)]
     return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
 
 
@@ -123,6 +130,8 @@ def _concerns_others_alone(case: Case, profile: Profile) -> bool:
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    if names := edited(scene.case, scene.profile):
+        return Plan((NoteEdited(names),), waiting_for=("its preparation, anew: the file was edited since",))
     if lost := _lost(scene):
         return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
     rows = [go_on(scene, Occasion.DETECTED)]

@@ -31,7 +31,9 @@ class Reporter:
             self.say(case, f"there is no profile {case.profile} any more", logging.WARNING)
         for step in profile.bygone:
             if step.has_undo:
-                words = f"step {step.name} is not in {where} any more: it will be undone as it was done"
+                is_edited = any(each.name == step.name for each in profile.steps)
+                lack = f"is another in {where} now" if is_edited else f"is not in {where} any more"
+                words = f"step {step.name} {lack}: it will be undone as it was done"
                 self.say(case, words, logging.WARNING, handler=step.uses)
         for name in profile.forgotten:
             words = (
