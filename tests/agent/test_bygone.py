@@ -246,6 +246,20 @@ def test_what_a_step_remembers_does_not_lie_where_it_lay_before_it_was_edited():
     assert places == [f"command/drain/drain/{recipe_of(EDITED).likeness}", "command/drain/drain"]
 
 
+def test_a_case_that_is_given_another_profile_is_prepared_by_that_too_and_all_of_it_is_undone():
+    secret = a_profile(a_step(has_secrets=True), name="light", approval=Approval.NEVER)
+    full = a_profile(EDITED, a_step("stop", group=2), name="full")
+    world = World.of(secret, full).see(an_event(minutes=30), "light").end("E1", "drain")
+
+    world.change("E1", profile="full", prepared_at=None).end("E1", "drain")
+    before = list(world.approved)
+    world.end("E1", "stop").go("E1").end("E1", "stop", UNDO).end("E1", "drain", UNDO)
+
+    assert (before, world.approved) == ([], ["E1"])
+    assert world.made[-1][1].step.options == secret.steps[0].options, "known, as the file has it still"
+    assert world.running() == [("E1", KEPT_AS, UNDO)]
+
+
 def test_what_had_no_undo_is_not_missed():
     world = edited(done(a_profile(a_step(has_undo=False), approval=Approval.NEVER)), NOTHING)
 

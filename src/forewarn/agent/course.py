@@ -164,10 +164,11 @@ def _lost(scene: Scene) -> tuple[str, ...]:
 
 def _when_it_is_gone(scene: Scene) -> Plan:
     back = go_back(scene)
-    if back.is_pending():
+    if back.state is State.PENDING:
         return _joined([back])
     occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
-    rows = [go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
+    # What is put off until another event is over may take days: who is to be told does not wait for it.
+    rows = [back, go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
     if any(row.is_pending() for row in rows):
         return _joined(rows)
     return Plan((Close(),))
@@ -203,6 +204,10 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if not case.event.is_scheduled:
         words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)
         return Plan(waiting_for=words)
+    # Said whatever the profile thinks of approvals: it may not be the one that the rules ask for.
+    if case.misfit and case.consent is not Consent.GIVEN and not (case.told_to_approve_by and case.is_urgent):
+        words = (f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",)
+        return Plan(waiting_for=(_words_of_hold(case), *words) if case.held_by else words)
     if profile.approval is Approval.NEVER and not case.told_to_approve_by:
         return Plan()
     if case.consent is Consent.GIVEN:
@@ -210,12 +215,14 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if not (case.is_mine or profile.approves_others or case.told_to_approve_by):
         return Plan()
     if case.held_by:
-        return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
-    if case.misfit and not (case.told_to_approve_by and case.is_urgent):
-        return Plan(waiting_for=(f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",))
+        return Plan(waiting_for=(_words_of_hold(case),))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)
+
+
+def _words_of_hold(case: Case) -> str:
+    return f"{case.held_by}, who holds it: forewarn agent release {case.id}"
 
 
 def _until_confirmed(case: Case, now: datetime) -> Plan:
