@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import edited, with_bygone
+from forewarn.agent.bygone import edited
 from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
@@ -84,10 +84,9 @@ def plan(
     profiles: Mapping[str, Profile] | None = None,
     view: View | None = None,
 ) -> Plan:
-    """The next moves about a case. `profiles` are those of the others, for what they share."""
+    """The next moves about a case. Its profile has what is bygone; `profiles` are those of the others."""
     if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
         return Plan()
-    profile = with_bygone(case, profile, profiles or {})
     scene = Scene(case, profile, others, now, profiles or {}, view or View())
     wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
     words = tuple(

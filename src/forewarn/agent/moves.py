@@ -124,7 +124,7 @@ class Mover:
 
     def _memory_of(self, case: Case, step: Step) -> str:
         profiles = self._settings.profiles
-        scene = Scene(case, self._profile_of(case), list(self._book.unclosed()), self._clock.now(), profiles)
+        scene = Scene(case, self._profile_of(case), self._book.acted_on(), self._clock.now(), profiles)
         return memory_of(step, scene)
 
     def _skip(self, case: Case, move: steps.Skip) -> bool:
