@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forewarn.agent import course, steps
-from forewarn.agent.book import with_run
-from forewarn.agent.bygone import recipe_of
+from forewarn.agent.book import with_other_names, with_run
+from forewarn.agent.bygone import recipe_of, with_bygone
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Step
@@ -106,9 +106,8 @@ class World:
     def plan(self, event: str) -> course.Plan:
         case = self.cases[event]
         others = [each for each in self.cases.values() if each.closed_at is None]
-        return course.plan(
-            case, self.profiles[case.profile], others, self.now, self.ready, self.profiles, self.view
-        )
+        profile = with_bygone(case, self.profiles[case.profile], self.profiles)
+        return course.plan(case, profile, others, self.now, self.ready, self.profiles, self.view)
 
     def settle(self) -> World:
         """Make moves until there are none, as the keeper does: open cases first."""
@@ -177,6 +176,8 @@ class World:
                     lost = replace(done, outcome=Outcome.LOST, tries_before=done.tries)
                     self.cases[event] = with_run(self.cases[event], name, DO, lost)
                 self.cases[event] = replace(self.cases[event], prepared_at=None)
+            case course.NoteEdited():
+                self.cases[event] = with_other_names(case, move.names)
             case course.LookAgain():
                 return False
             case course.Approve():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -164,6 +165,25 @@ def test_what_runs_when_its_event_goes_is_stopped_and_undone(azure: Azure, tmp_p
 
     assert over.run("drain").note == "its event is gone: told to stop"
     assert stage.ran() == ["E1 drain do", "E1 drain undo"]
+
+
+def test_a_step_that_had_no_time_left_is_tried_again_when_not_before_moves_away(azure: Azure, tmp_path: Path):
+    soon = f"{datetime.now(UTC) + timedelta(seconds=3):%a, %d %b %Y %H:%M:%S GMT}"
+    stage = Stage({"drain do": (gate := Gate())})
+    with kept(azure.url, tmp_path, stage, a_profile(a_step(retry_pause_seconds=0.1))) as agent:
+        azure.show(event("E1"))
+        wait_until(lambda: bool(stage.tasks), "the handler")
+        azure.show(event("E1", NotBefore=soon))
+        stopped = agent.wait_for(failed, "it to be given up")
+        azure.wait_for_polls(3)
+        ran = stage.ran()
+        gate.is_open.set()
+        azure.show(event("E1"))
+        case = agent.wait_for(is_approved, "the approval")
+
+    assert stopped.run("drain").note == "NotBefore came nearer, and its time was up: told to stop"
+    assert ran == ["E1 drain do"], "there was no time for another"
+    assert (case.run("drain").outcome, case.run("drain").tries) == (Outcome.DONE, 2)
 
 
 def test_an_agent_that_approves_nothing_approves_nothing(azure: Azure, tmp_path: Path):

@@ -16,6 +16,7 @@ from forewarn.agent.metrics import Metrics
 from forewarn.agent.policy import Occasion, Step
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import OUTLIVING, Ended, Runner
+from forewarn.agent.steps import CAME_NEARER
 
 _LEAST_SECONDS = 1.0  # to find out what became of an attempt whose time is up
 
@@ -72,6 +73,8 @@ class Attempts:
             self._waiting.append((attempt.event, attempt.step, attempt.direction))
         elif settled.why_stopped and not result.is_done:
             note = ": ".join(filter(None, (settled.why_stopped, result.note)))
+            if settled.why_stopped == CAME_NEARER:  # NotBefore may move away again, and then there is time
+                case = with_run(case, attempt.step, attempt.direction, replace(run, tries_before=run.tries))
             self._end(case, attempt.step, attempt.direction, replace(result, note=note))
         else:
             self._end(case, attempt.step, attempt.direction, result)

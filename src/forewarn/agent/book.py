@@ -26,6 +26,7 @@ class Book:
         self._cases: dict[str, Case] = {}
         self._unclosed: dict[str, Case] = {}
         self._acted: dict[str, Case] = {}
+        self._acted_in_order: list[Case] | None = None  # None: to be made anew
         self._unsaved: set[str] = set()
         self._later: set[str] = set()  # to be saved when the round is over, if nothing is done about them before
         for case in journal.load():
@@ -49,7 +50,10 @@ class Book:
 
     def acted_on(self) -> list[Case]:
         """The unclosed ones for which a step was taken up, in the same order: only those can share an effect."""
-        return sorted(self._acted.values(), key=lambda case: (not case.is_open, not case.is_mine))
+        if self._acted_in_order is None:
+            in_order = sorted(self._acted.values(), key=lambda case: (not case.is_open, not case.is_mine))
+            self._acted_in_order = in_order
+        return self._acted_in_order
 
     def save_first(self, case: Case) -> bool:
         """Whether the case is on the disk. If not it stays as it was: what it tells of must not be done."""
@@ -106,6 +110,8 @@ class Book:
 
     def _put(self, case: Case) -> None:
         self._cases[case.id] = case
+        if case.runs or case.id in self._acted:
+            self._acted_in_order = None
         for listed, belongs in ((self._unclosed, True), (self._acted, bool(case.runs))):
             if belongs and case.closed_at is None:
                 listed[case.id] = case
@@ -134,6 +140,12 @@ def _is_only_noted(case: Case) -> bool:
     """Whether nothing was ever done or said here about it: an event of others, which the endpoint tells again."""
     is_untouched = case.consent is Consent.NONE and not (case.runs or case.told_to_approve_by or case.held_by)
     return is_untouched and not case.is_mine
+
+
+def with_other_names(case: Case, names: Mapping[str, str]) -> Case:
+    """The case with what was done by some steps under other names; whether it is prepared is found out anew."""
+    runs = {(names.get(name, name), direction): run for (name, direction), run in case.runs.items()}
+    return replace(case, runs=runs, prepared_at=None)
 
 
 def with_run(case: Case, step: str, direction: Direction, run: Run) -> Case:

@@ -70,7 +70,7 @@ class Run:
     boot: str = ""  # in which boot of this machine it was begun
     note: str = ""  # what the handler said, or why it was skipped
     of_event: str = ""  # the event whose attempt it was, where the effect was there already
-    tries_before: int = 0  # of its tries: so many were before it was lost, and count no more
+    tries_before: int = 0  # of its tries: so many were before it was lost or had no time left, and count no more
     not_before: datetime | None = None  # of its event, when it was given its time
     recipe: Recipe | None = None  # how it is undone without the file; None: it is an undo, or the journal is older
     memory: str = ""  # the name of the place where the step keeps how things were before, for its undo

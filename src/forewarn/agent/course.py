@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import with_bygone
+from forewarn.agent.bygone import edited
 from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
@@ -30,6 +30,13 @@ class NoteLost:
     """The machine has booted since these steps were done: what they did may be gone."""
 
     steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteEdited:
+    """The file was edited: what was done is known by other names from now on, see `bygone.edited`."""
+
+    names: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,7 @@ class Close:
     """Nothing is left to do."""
 
 
-CaseMove = NotePrepared | NoteLost | LookAgain | Approve | NoteUnconfirmed | Close
+CaseMove = NotePrepared | NoteLost | NoteEdited | LookAgain | Approve | NoteUnconfirmed | Close
 Move = StepMove | CaseMove
 
 
@@ -79,10 +86,9 @@ def plan(
     profiles: Mapping[str, Profile] | None = None,
     view: View | None = None,
 ) -> Plan:
-    """The next moves about a case. `profiles` are those of the others, for what they share."""
+    """The next moves about a case. Its profile has what is bygone; `profiles` are those of the others."""
     if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
         return Plan()
-    profile = with_bygone(case, profile, profiles or {})
     scene = Scene(case, profile, others, now, profiles or {}, view or View())
     wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
     words = tuple(
@@ -110,7 +116,7 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up. What was left out was not."""
-    runs = [case.run(step.name) for step in profile.prepared_by()]
+    runs = [case.run(name) for name in (*(step.name for step in profile.prepared_by()), *profile.forgotten)]
     return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
 
 
@@ -125,6 +131,8 @@ def _concerns_others_alone(case: Case, profile: Profile) -> bool:
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    if names := edited(scene.case, scene.profile):
+        return Plan((NoteEdited(names),), waiting_for=("its preparation, anew: the file was edited since",))
     if lost := _lost(scene):
         return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
     rows = [go_on(scene, Occasion.DETECTED)]
@@ -157,10 +165,11 @@ def _lost(scene: Scene) -> tuple[str, ...]:
 
 def _when_it_is_gone(scene: Scene) -> Plan:
     back = go_back(scene)
-    if back.is_pending():
+    if back.state is State.PENDING:
         return _joined([back])
     occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
-    rows = [go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
+    # What is put off until another event is over may take days: who is to be told does not wait for it.
+    rows = [back, go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
     if any(row.is_pending() for row in rows):
         return _joined(rows)
     return Plan((Close(),))
@@ -196,6 +205,10 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if not case.event.is_scheduled:
         words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)
         return Plan(waiting_for=words)
+    # Said whatever the profile thinks of approvals: it may not be the one that the rules ask for.
+    if case.misfit and case.consent is not Consent.GIVEN and not (case.told_to_approve_by and case.is_urgent):
+        words = (f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",)
+        return Plan(waiting_for=(_words_of_hold(case), *words) if case.held_by else words)
     if profile.approval is Approval.NEVER and not case.told_to_approve_by:
         return Plan()
     if case.consent is Consent.GIVEN:
@@ -203,12 +216,14 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if not (case.is_mine or profile.approves_others or case.told_to_approve_by):
         return Plan()
     if case.held_by:
-        return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
-    if case.misfit and not (case.told_to_approve_by and case.is_urgent):
-        return Plan(waiting_for=(f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",))
+        return Plan(waiting_for=(_words_of_hold(case),))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)
+
+
+def _words_of_hold(case: Case) -> str:
+    return f"{case.held_by}, who holds it: forewarn agent release {case.id}"
 
 
 def _until_confirmed(case: Case, now: datetime) -> Plan:

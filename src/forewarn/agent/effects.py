@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from forewarn.agent.bygone import likeness_of
 from forewarn.agent.case import Case, Direction, Outcome, Run
 from forewarn.agent.policy import Step
 from forewarn.agent.scene import Scene
@@ -33,10 +34,10 @@ def bringer_of(step: Step, scene: Scene) -> Bringer | None:
     if moving := mover_of(step, scene):
         return Bringer(moving, is_there=False)
     rivals = list(scene.rivals(step))
-    undone = {_origin(case, run) for case, run, undo in rivals if run is not None and _has_acted(undo)}
+    undone = {_origin(case, run) for case, run, undo in rivals if _has_acted(undo)}
     for case, run, undo in rivals:
         # Also of an event that is gone, as long as nothing was undone for it: it leaves the effect to this one.
-        if run is None or run.outcome is not Outcome.DONE or undo is not None:
+        if run.outcome is not Outcome.DONE or undo is not None:
             continue
         if step.is_for_all_events and scene.is_of_this_boot(run) and _origin(case, run) not in undone:
             return Bringer(_origin(case, run), is_there=True)
@@ -70,11 +71,14 @@ def memory_of(step: Step, scene: Scene) -> str:
     """The name of where the step keeps how things were: as its own attempt did, or another's of the same effect.
 
     It is noted with the attempt, as the file may say something else of the step when it comes to the undo. Where
-    it names another kind of handler by then, that one is not given what it could not read.
+    it names another kind of handler by then, that one is not given what it could not read. A step that was edited
+    is after something else, and does not share a place with what it was.
     """
     runs = [scene.case.run(step.name), *(run for _, run, _ in scene.rivals(step))]
     noted = (run.memory for run in runs if run is not None and run.memory.startswith(f"{step.uses}/"))
-    return next(noted, own_memory(step, scene.case))
+    own = own_memory(step, scene.case)
+    taken = (run.memory == own for each in (scene.case, *scene.others) for run in each.runs.values())
+    return next(noted, "") or (f"{own}/{likeness_of(step)}" if any(taken) else own)
 
 
 def own_memory(step: Step, case: Case) -> str:
@@ -91,7 +95,7 @@ def _sharers(step: Step, scene: Scene) -> Iterator[tuple[Case, Run, Run | None]]
     """Other cases whose effect is of the same attempt."""
     own = scene.case.run(step.name)
     for case, run, undo in scene.rivals(step):
-        if own is not None and run is not None and _origin(case, run) == _origin(scene.case, own):
+        if own is not None and _origin(case, run) == _origin(scene.case, own):
             yield case, run, undo
 
 

@@ -36,10 +36,10 @@ from forewarn.agent.scene import View
 from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
+from forewarn.agent.turns import Turns
 from forewarn.agent.watching import Trouble
 
 _MOST_MESSAGES = 1000  # in one round
-_MOST_TO_CLOSE = 100  # events of others, in one round
 _MOST_ROUNDS = 50  # of planning, before messages are looked at again
 _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
@@ -144,6 +144,7 @@ class Keeper:
             clock, boot, self._book, self._runner, self.metrics, self._reporter, self._eyes.is_certain
         )
         self._wake_at: datetime | None = None
+        self._turns = Turns()
         self._purge_at = 0.0
         self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
@@ -305,27 +306,24 @@ class Keeper:
     def _make_moves(self) -> None:
         left = {case.id for case in self._book.unclosed()}
         self.standing.stuck = {event: why for event, why in self.standing.stuck.items() if event in left}
-        in_turn = self._in_turn()
+        in_turn = self._turns.of(list(self._book.unclosed()))
+        has_moved = False
         for _ in range(_MOST_ROUNDS):
-            plans = {case.id: self._try_to_move(case) for case in in_turn}
-            if not any(has_moved for _, has_moved in plans.values()):
+            moved = {case.id: self._try_to_move(case) for case in in_turn}
+            if not any(each_has for _, each_has in moved.values()):
                 break
-        wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
-        self._wake_at = min(wakes, default=None) if len(in_turn) == len(left) else self._clock.now()
-        self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
+            has_moved = True
+        self._turns.note({event: plan for event, (plan, _) in moved.items()}, left, has_moved=has_moved)
+        self._wake_at = self._turns.next_at(self._clock.now())
+        plans = self._turns.plans
+        self.standing.waiting_for = {event: plan.waiting_for for event, plan in plans.items()}
         self.company.tell(
             frozenset(
-                Promise(case.id, case.vm, plan.tells_leader, as_seen(case.event))
-                for case, plan in ((self._book.cases[event], plan) for event, (plan, _) in plans.items())
-                if plan.tells_leader
+                Promise(event, case.vm, plan.tells_leader, as_seen(case.event))
+                for event, plan in plans.items()
+                if plan.tells_leader and (case := self._book.cases[event])
             )
         )
-
-    def _in_turn(self) -> list[Case]:
-        """The cases of this round. Events of others that are over are closed a few at a time: news comes first."""
-        cases = list(self._book.unclosed())
-        late = sum(1 for case in cases if not (case.is_open or case.is_mine))
-        return cases[: len(cases) - max(0, late - _MOST_TO_CLOSE)]
 
     def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
         """Plan a case and make its moves. One that cannot be planned does not stop the others."""

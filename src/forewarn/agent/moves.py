@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
-from forewarn.agent.book import Book, with_run
+from forewarn.agent.book import Book, with_other_names, with_run
 from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run
 from forewarn.agent.clock import Clock
@@ -86,6 +86,8 @@ class Mover:
                 self._book.note(prepared)
             case course.NoteLost():
                 self._note_lost(case, move.steps)
+            case course.NoteEdited():
+                self._note_edited(case, move.names)
             case course.NoteUnconfirmed():
                 self._note_unconfirmed(case)
             case course.Close():
@@ -124,7 +126,7 @@ class Mover:
 
     def _memory_of(self, case: Case, step: Step) -> str:
         profiles = self._settings.profiles
-        scene = Scene(case, self._profile_of(case), list(self._book.unclosed()), self._clock.now(), profiles)
+        scene = Scene(case, self._profile_of(case), self._book.acted_on(), self._clock.now(), profiles)
         return memory_of(step, scene)
 
     def _skip(self, case: Case, move: steps.Skip) -> bool:
@@ -164,6 +166,17 @@ class Mover:
         words = "the machine has booted since it was prepared: that counts as lost, and is done anew"
         self._say(case, words, logging.WARNING, steps=" ".join(names))
         self._book.note(replace(case, runs=runs, prepared_at=None))
+
+    def _note_edited(self, case: Case, names: Mapping[str, str]) -> None:
+        """What was done is undone as it was done, in the end; what the file says by now is done too."""
+        for name, kept_as in names.items():
+            if kept_as in {step.name for step in self._profile_of(case).steps}:
+                self._say(case, "step is in the file again as it was done", step=kept_as)
+                continue
+            words = "step was edited: it is done as the file says now, and what was done is undone as it was"
+            self._say(case, words, logging.WARNING, step=name, kept_as=kept_as)
+            self._runner.forget(case.id, name)  # its attempts are counted anew
+        self._book.note(with_other_names(case, names))
 
     def _look_for(self, case: Case, *, is_early: bool) -> None:
         """Ask anew, once: the watcher goes on asking at its own pace until it gets an answer."""

@@ -92,7 +92,7 @@ class Profile:
 
     def prepared_by(self) -> tuple[Step, ...]:
         """Its steps for the preparation, as they were done, what is bygone first."""
-        names = {step.name for step in self.bygone}
+        names = {*(step.name for step in self.bygone), *self.forgotten}
         return (*self.bygone, *(step for step in self.on(Occasion.PREPARE) if step.name not in names))
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from forewarn.agent.bygone import with_bygone
-from forewarn.agent.case import Case
+from forewarn.agent.case import Case, Runs
 from forewarn.agent.policy import LOG_ONLY, Profile
 from forewarn.agent.standing import phase_of
 
@@ -18,10 +18,19 @@ class Reporter:
 
     def __init__(self, profiles: Mapping[str, Profile]) -> None:
         self._profiles = profiles
+        self._known: dict[str, tuple[Runs, Profile, Profile]] = {}  # by event: what it was made of, and what it is
 
     def profile_of(self, case: Case) -> Profile:
         """What the case is met with, and what was done for it by steps that the file does not have any more."""
-        return with_bygone(case, self._profiles.get(case.profile, LOG_ONLY), self._profiles)
+        profile = self._profiles.get(case.profile, LOG_ONLY)
+        if case.closed_at is not None or not case.runs:
+            self._known.pop(case.id, None)
+            return with_bygone(case, profile, self._profiles)
+        # Asked for every line of log and at every look. The runs of a case are never changed, only put in place.
+        known = self._known.get(case.id)
+        if known is None or known[0] is not case.runs or known[1] is not profile:
+            known = self._known[case.id] = case.runs, profile, with_bygone(case, profile, self._profiles)
+        return known[2]
 
     def say_what_the_file_lacks(self, case: Case) -> None:
         """At the start: the steps that were done for a case, and are not in the file any more."""
@@ -31,7 +40,9 @@ class Reporter:
             self.say(case, f"there is no profile {case.profile} any more", logging.WARNING)
         for step in profile.bygone:
             if step.has_undo:
-                words = f"step {step.name} is not in {where} any more: it will be undone as it was done"
+                is_edited = any(each.name == step.name for each in profile.steps)
+                lack = f"is another in {where} now" if is_edited else f"is not in {where} any more"
+                words = f"step {step.name} {lack}: it will be undone as it was done"
                 self.say(case, words, logging.WARNING, handler=step.uses)
         for name in profile.forgotten:
             words = (

@@ -20,6 +20,7 @@ class Phase(StrEnum):
     DETECTED = "detected"
     PREPARING = "preparing"
     PREPARED = "prepared"
+    CHANGED = "changed"  # prepared, but not as the rules ask for by now
     APPROVED = "approved"
     STARTED = "started"
     RECOVERING = "recovering"  # gone, and something is left to undo or to tell
@@ -38,7 +39,7 @@ def phase_of(case: Case, profile: Profile) -> Phase:
     if case.consent is Consent.GIVEN:
         return Phase.APPROVED
     if case.prepared_at is not None:
-        return Phase.PREPARED
+        return Phase.CHANGED if case.misfit else Phase.PREPARED
     return Phase.PREPARING if has_begun_to_prepare(case, profile) else Phase.DETECTED
 
 

@@ -17,6 +17,7 @@ from forewarn.agent.scene import Scene
 
 UNDO_TRIES = 10  # the network may come up after the agent does
 CANNOT_BE_UNDONE = "it is not in the file any more, and how it is undone was not kept: see to it by hand"
+CAME_NEARER = "NotBefore came nearer, and its time was up"  # which is no failure of the step, and no try
 _LONGEST_PAUSE = timedelta(seconds=60)
 
 
@@ -70,6 +71,7 @@ class State(StrEnum):
     """How far a row of steps is."""
 
     PENDING = "pending"
+    PUT_OFF = "put off"  # nothing is left but what waits for another event's end
     SUCCESS = "success"
     HELD = "held"
 
@@ -86,7 +88,7 @@ class Progress:
 
     def is_pending(self) -> bool:
         """Whether something is not over yet."""
-        return self.state is State.PENDING
+        return self.state in {State.PENDING, State.PUT_OFF}
 
     def wait(self, words: str, wake_at: datetime | None = None) -> None:
         """Something is not over yet."""
@@ -94,6 +96,11 @@ class Progress:
         self.words.append(words)
         if wake_at is not None:
             self.wake_at = min(self.wake_at or wake_at, wake_at)
+
+    def put_off(self, words: str) -> None:
+        """Something waits for another event's end."""
+        self.state = State.PENDING if self.state is State.PENDING else State.PUT_OFF
+        self.words.append(words)
 
 
 def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) -> Progress:
@@ -172,12 +179,12 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
     run = scene.case.run(step.name)
     if run is None or _may_begin_after_all(run, scene):
-        if not (_misses_a_need(progress, step, scene) or _is_left_to_another(progress, step, scene)):
+        if not (_misses_a_need(progress, step, scene, deadline) or _is_left_to_another(progress, step, scene)):
             number = run.tries + 1 if run else 1
             _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, number), scene, deadline)
     elif is_underway(run):
         _follow(progress, step, run, scene, deadline)
-    elif _has_tries_left(step, run) and not _is_left_to_another(progress, step, scene):
+    elif _has_tries_left(step, run, scene) and not _is_left_to_another(progress, step, scene):
         again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
         _begin_again(progress, again, run, scene, deadline)
 
@@ -196,16 +203,16 @@ def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: da
     has_less = deadline is not None and not (run.not_before and not_before and not_before >= run.not_before)
     progress.wait(_at_it(f"step {step.name}", run), deadline if has_less else None)
     if has_less and deadline is not None and scene.now >= deadline:
-        progress.moves.append(Stop(step, "NotBefore came nearer, and its time was up"))
+        progress.moves.append(Stop(step, CAME_NEARER))
 
 
-def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
+def _misses_a_need(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> bool:
     """Whether a step that has to have succeeded has not; then it is waited for, or this one is left out."""
     for name in step.needs:
         needed, run = scene.profile.step(name), scene.case.run(name)
         if run is not None and run.outcome is Outcome.DONE:
             continue
-        if run is not None and not (needed and _may_yet_be_done(needed, run, scene)):
+        if run is not None and not (needed and _may_yet_be_done(needed, run, scene, deadline)):
             _leave_out(progress, step, scene, f"it needs {name}, which was not done")
         else:
             progress.wait(f"step {step.name}, which needs {name}")
@@ -276,7 +283,7 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         if step.is_for_all_events:
             _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
         else:
-            progress.wait(f"the undo of step {step.name}, put off until event {other} is over")
+            progress.put_off(f"the undo of step {step.name}, put off until event {other} is over")
     elif other := undone_by(step, scene):
         _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
     elif other := mover_of(step, scene):
@@ -288,13 +295,17 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         _begin_again(progress, again, run, scene)
 
 
-def _has_tries_left(step: Step, run: Run) -> bool:
-    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries
+def _has_tries_left(step: Step, run: Run, scene: Scene) -> bool:
+    """Whether it failed and is tried again. What only had no time left is not, once the platform is at it."""
+    had_no_time = 0 < run.tries == run.tries_before
+    is_too_late = had_no_time and scene.case.event.has_started
+    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries and not is_too_late
 
 
-def _may_yet_be_done(step: Step, run: Run, scene: Scene) -> bool:
+def _may_yet_be_done(step: Step, run: Run, scene: Scene, deadline: datetime | None) -> bool:
     is_lost = run.outcome is Outcome.LOST and _may_begin_after_all(run, scene)
-    return is_underway(run) or is_lost or _has_tries_left(step, run)
+    has_time = deadline is None or scene.now < deadline
+    return is_underway(run) or (has_time and (is_lost or _has_tries_left(step, run, scene)))
 
 
 def _was_begun(case: Case, step: Step) -> bool:
