@@ -20,6 +20,7 @@ from forewarn.agent.settings import Peers
 from forewarn.agent.telling import PATH, Teller, sign
 
 _FRESH_SECONDS = 60
+_FORGETS_EVERY_SECONDS = 1.0
 _CLOCKS_DIFFER_SECONDS = 5  # at most: all of them go by the endpoint's
 _MOST_NONCES = 10_000
 _MOST_WORDS = 10_000
@@ -67,6 +68,7 @@ class Board:
         self._lock = threading.Lock()
         self._words: dict[tuple[str, str], _Word] = {}
         self._nonces: dict[str, float] = {}
+        self._forgets_at = 0.0  # on the monotonic clock
         self._born_at = clock.monotonic()
         self._objection = ""  # how the last one that was logged begins
         self._misfits: dict[tuple[str, str], str] = {}  # by event and VM: the last one that was logged
@@ -157,10 +159,13 @@ class Board:
         return ""
 
     def _forget_old(self, now: float) -> None:
-        """What is too old to be taken once more need not be known."""
+        """What is too old to be taken once more need not be known; there may be thousands, so only now and then."""
+        steady = self._clock.monotonic()
+        if steady < self._forgets_at:
+            return
+        self._forgets_at = steady + _FORGETS_EVERY_SECONDS
         span = 2 * _FRESH_SECONDS
         self._nonces = {nonce: at for nonce, at in self._nonces.items() if abs(now - at) <= span}
-        steady = self._clock.monotonic()
         self._words = {key: word for key, word in self._words.items() if word.until > steady - span}
 
 
