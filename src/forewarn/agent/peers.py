@@ -159,7 +159,7 @@ class Board:
         return ""
 
     def _forget_old(self, now: float) -> None:
-        """What is too old to be taken once more need not be known; there may be thousands, so only now and then."""
+        """What is too old to be taken once more need not be known; as there may be thousands, now and then."""
         steady = self._clock.monotonic()
         if steady < self._forgets_at:
             return
