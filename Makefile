@@ -6,19 +6,22 @@ CODE   := src tests tools benchmarks
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 
 # What `make test-all` and `make bench` take from Debian.
-SYSTEM_PACKAGES := curl iproute2 nginx-light wrk
+SYSTEM_PACKAGES := curl dnsmasq-base haproxy iproute2 isc-dhcp-client nginx-light wrk
 
 # Azure's own clients, which `make test-all` runs against us: an SDK of years ago, and the newest CLI. Each has a
 # virtual environment of its own, as they want other versions of the same libraries.
 AZURE_OLD := .venv-azure-old
 AZURE_CLI := .venv-azure-cli
 
-.PHONY: help install run test test-all system-packages azure-clients simulate lint format docs bench clean
+.PHONY: help install agent run test test-all system-packages azure-clients simulate lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 install: $(VENV)/.installed ## .venv with .venv/bin/forewarn, and nothing more
+
+agent: ## dist/forewarn-agent.pyz: the program in the guest, one file for Python 3.11 or later
+	@$(PYTHON) tools/agent_file.py dist/forewarn-agent.pyz
 
 run: install ## the demo: a small fleet, simulated guests, something always going on
 	@$(BIN)/forewarn serve --demo
@@ -45,12 +48,13 @@ format: $(VENV)/.lint-installed ## what `make lint` asks for, done
 docs: $(VENV)/.test-installed ## the generated pages, anew
 	$(BIN)/python -m tools.reference
 
-bench: $(VENV)/.test-installed ## the benchmarks, each a ratio to a peer in the same run
+bench: $(VENV)/.test-installed ## the benchmarks, each next to a peer in the same run
 	@command -v wrk >/dev/null && test -x "$$(command -v nginx || echo /usr/sbin/nginx)" || $(MAKE) system-packages
 	$(BIN)/python -m benchmarks.polls
+	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
-	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 system-packages:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \

@@ -110,6 +110,7 @@ class ForewarnServer:
 
     def __init__(self, directory: Path, size: int) -> None:
         self.port = free_port()
+        self.operator_port = free_port()
         self._size = size
         self._fleet = directory / f"fleet-{size}.toml"
         self._process: subprocess.Popen[bytes] | None = None
@@ -126,7 +127,8 @@ class ForewarnServer:
         forewarn = Path(sys.executable).parent / "forewarn"
         command = [
             str(forewarn), "serve", f"--fleet={self._fleet}", "--store=sqlite://",
-            f"--metadata=127.0.0.1:{self.port}", f"--operator=127.0.0.1:{free_port()}", "--rate-limit=100000000",
+            f"--metadata=127.0.0.1:{self.port}", f"--operator=127.0.0.1:{self.operator_port}",
+            "--rate-limit=100000000",
         ]  # fmt: skip
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(self.port, self._process, 300)

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.pages import arm, cli, fleet_file, metadata, metrics, rest, settings, state_diagram
+from tools.pages import agent, arm, cli, fleet_file, metadata, metrics, rest, settings, state_diagram
 
 ROOT = Path(__file__).parent.parent
 COMMAND = ".venv/bin/python -m tools.reference"
@@ -46,6 +46,7 @@ def _whole(file: str, write: Callable[[], str]) -> Page:
 PAGES = {
     "cli": _whole("cli.md", cli.write),
     "settings": _whole("settings.md", settings.write),
+    "agent": _whole("agent.md", agent.write),
     "rest": _whole("rest.md", rest.write),
     "arm": _whole("arm.md", arm.write),
     "metrics": _whole("metrics.md", metrics.write),

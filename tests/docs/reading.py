@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import re
 import shlex
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from itertools import groupby
 
 import click
 
+from forewarn.agent.commands import PROGRAM
+from forewarn.agent.commands.parser import build_parser
 from tools.markdown import anchor
 from tools.pages.cli import open_context
 
@@ -68,6 +72,8 @@ def _calls(line: str) -> Iterator[list[str]]:
 
 def find_wrong(call: list[str], command: click.Command) -> str:
     """The first word of a call that is no command and no option; nothing where all are known."""
+    if call[1:2] == ["agent"]:
+        return _find_wrong_for_agent(call[2:])
     context = open_context(command, "forewarn")
     words = iter(call[1:])
     for word in words:
@@ -85,4 +91,15 @@ def find_wrong(call: list[str], command: click.Command) -> str:
             if below is None:
                 return f"{context.command_path} has no command {word}"
             command, context = below, open_context(below, word, context)
+    return ""
+
+
+def _find_wrong_for_agent(words: list[str]) -> str:
+    """The same for the agent's commands, which have a parser of their own."""
+    said = io.StringIO()
+    try:
+        with redirect_stderr(said), redirect_stdout(io.StringIO()):
+            build_parser(PROGRAM).parse_args(words)
+    except SystemExit as leaving:
+        return said.getvalue().splitlines()[-1] if leaving.code else ""
     return ""

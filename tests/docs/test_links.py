@@ -82,8 +82,9 @@ def test_every_command_that_a_page_shows_exists(page: str):
         ("```sh\ncurl x | .venv/bin/forewarn nonsense\n```", "forewarn has no command nonsense"),
         ("```sh\nA=1 forewarn serve --store x \\\n  --nonsense\n```", "forewarn serve has no option --nonsense"),
         ("1. so:\n\n   ```sh\n   forewarn nonsense\n   ```", "forewarn has no command nonsense"),
+        ("```sh\nforewarn agent run --colour\n```", "forewarn agent: error: unrecognized arguments: --colour"),
     ],
-    ids=["command", "option", "behind a pipe", "on the next line", "in a list"],
+    ids=["command", "option", "behind a pipe", "on the next line", "in a list", "of the agent"],
 )
 def test_a_command_that_does_not_exist_is_found(shown: str, why: str):
     assert [find_wrong(call, forewarn) for call in commands(shown)] == [why]
@@ -93,11 +94,11 @@ def test_commands_that_exist_are_let_pass():
     shown = (
         "```console\n$ forewarn vm restart web-0 --json\nforewarn nonsense is what it printed\n```\n"
         "```sh\nforewarn serve --store sqlite:// --clock=virtual & # forewarn nonsense\n"
-        'id=$(forewarn event list --json | head -1); forewarn event show "$id"\n```\n'
+        'id=$(forewarn event list --json | head -1); forewarn event show "$id"\nforewarn agent --version\n```\n'
         "```text\nforewarn nonsense\n```\n"
     )
 
     calls = list(commands(shown))
 
-    assert [call[1] for call in calls] == ["vm", "serve", "event", "event"]
-    assert [find_wrong(call, forewarn) for call in calls] == [""] * 4
+    assert [call[1] for call in calls] == ["vm", "serve", "event", "event", "agent"]
+    assert [find_wrong(call, forewarn) for call in calls] == [""] * 5

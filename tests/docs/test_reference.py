@@ -65,7 +65,7 @@ def test_an_unknown_page_is_refused_and_the_known_ones_are_named(capsys: pytest.
     with pytest.raises(SystemExit):
         reference.main(["--check", "nonsense"])
 
-    assert "there is no page nonsense; there are cli, settings, rest" in capsys.readouterr().err
+    assert "there is no page nonsense; there are cli, settings, agent" in capsys.readouterr().err
 
 
 def test_the_state_diagram_fills_its_place_and_leaves_everything_else(tmp_path: Path):

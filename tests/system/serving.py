@@ -44,15 +44,17 @@ class Operator:
 
 
 @contextmanager
-def serving(host: Namespace, fleet: str, folder: Path) -> Iterator[Operator]:
-    """The real service on the real address, its clock standing still at `START`, for the length of a block."""
+def serving(
+    host: Namespace, fleet: str, folder: Path, metadata: str = f"{METADATA_ADDRESS}:80"
+) -> Iterator[Operator]:
+    """The real service, mostly on the real address, for a block; its clock stands still at `START`."""
     fleet_file = folder / "fleet.toml"
     fleet_file.write_text(fleet)
     log = folder / "serve.log"
     command = [
         *("setpriv", "--pdeathsig", "KILL"),  # should the tests be killed, the service does not stay behind
         *(FOREWARN, "serve"),
-        *("--metadata", f"{METADATA_ADDRESS}:80"),
+        *("--metadata", metadata),
         *("--operator", _OPERATOR),
         *("--store", "sqlite://"),
         *("--clock", "virtual", "--clock-start", START.isoformat()),

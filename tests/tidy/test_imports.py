@@ -83,8 +83,19 @@ def test_every_contract_about_imports_is_kept():
         ("core/phase.py", "import time", "The core is the standard library and itself"),
         ("core/phase.py", "import msgspec", "The core is the standard library and itself"),
         ("edge/desk.py", "from forewarn.control import plane", "The edge knows no plane"),
+        ("agent/rules.py", "import forewarn.errors", "The agent is the standard library and itself"),
+        ("agent/rules.py", "def late():\n    import click", "The agent is the standard library and itself"),
     ],
-    ids=["core to store", "wire to board", "late", "a clock in the core", "msgspec in the core", "edge to plane"],
+    ids=[
+        "core to store",
+        "wire to board",
+        "late",
+        "a clock in the core",
+        "msgspec in the core",
+        "edge to plane",
+        "agent to the rest",
+        "click in the agent",
+    ],
 )
 def test_an_import_that_points_the_wrong_way_breaks_its_contract(
     copy: Path, module: str, line: str, contract: str

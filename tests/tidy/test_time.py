@@ -16,6 +16,10 @@ _CLOCKS |= {f"{kind}.{name}" for kind in ("datetime", "date") for name in ("now"
 
 MAY_READ_A_CLOCK = {
     "src/forewarn/clock.py": "it is the clock",
+    "src/forewarn/agent/clock.py": "it is the agent's clock",
+    "src/forewarn/agent/http1.py": "an exchange over the network takes real time; a test hands in its own",
+    "src/forewarn/agent/metadata.py": "the same, and for how long there was no answer",
+    "src/forewarn/agent/waking.py": "waiting for a socket takes real time; a test hands in its own",
     "src/forewarn/edge/desk.py": "limits and time-outs of guests run on real time; a test hands in its own",
     "src/forewarn/control/plane.py": "how old a poll is, is told by the edge's real time; a test hands in its own",
     "src/forewarn/control/health.py": "a health check takes real time; a test hands in its own",
@@ -24,6 +28,7 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/control/timekeeper.py": "a clock that plays follows real time; a test hands in its own",
     "src/forewarn/operator/sign_in/guesses.py": "who guesses does so in real time; a test hands in its own",
     "src/forewarn/control/push/courier.py": "deliveries run on real time, as sockets do; a test hands in its own",
+    "src/forewarn/agent/handlers/deadline.py": "what handlers wait for runs on real time; a test hands in its own",
     "src/forewarn/operator/waits.py": "a share of real time goes into comparing; a test hands in its own",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
 }

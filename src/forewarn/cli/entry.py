@@ -8,9 +8,15 @@ import sys
 def main() -> None:
     """Run the command and leave with the right exit code."""
     try:
-        from forewarn.cli.main import run  # noqa: PLC0415 - the loading itself may be interrupted
+        if sys.argv[1:2] == ["agent"]:
+            # Straight there: the agent has to stay small, and needs nothing of what the other commands load.
+            from forewarn.agent.commands import run_command  # noqa: PLC0415 - the loading itself may be interrupted
 
-        code = run(sys.argv[1:])
+            code = run_command(sys.argv[2:])
+        else:
+            from forewarn.cli.main import run  # noqa: PLC0415 - the same
+
+            code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = 130
     sys.exit(code)

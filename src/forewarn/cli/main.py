@@ -31,6 +31,11 @@ _COMMANDS = {
     ),
     "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, postpone, cancel, history."),
     "audit": ("forewarn.cli.history", "audit", "Who did what, and when."),
+    "agent": (
+        "forewarn.cli.agent",
+        "agent",
+        "The program in the guest: run, check, explain, status, approve, hold, release, test.",
+    ),
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
     "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),

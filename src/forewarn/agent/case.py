@@ -1,0 +1,134 @@
+"""A case: one event, what was done about it, and what came of it. Values only; the journal keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from forewarn.agent.events import Event
+
+DRY_RUN = "dry run"  # who consents where nothing is approved
+
+
+class Direction(StrEnum):
+    """Whether a step is done or undone."""
+
+    DO = "do"
+    UNDO = "undo"
+
+
+class Outcome(StrEnum):
+    """What came of an attempt at a step."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    LOST = "lost"  # done, and the machine has booted since: to be done anew, and still to be undone
+
+
+class Ending(StrEnum):
+    """How an event went away."""
+
+    FINISHED = "finished"  # gone after it had started
+    CANCELLED = "cancelled"  # gone while it was Scheduled
+
+
+class Consent(StrEnum):
+    """How far its approval is."""
+
+    NONE = "none"
+    ASKED = "asked"  # recorded before the request leaves
+    GIVEN = "given"  # the endpoint said 200
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What it takes to undo a step, should the file not have it any more. For the journal only."""
+
+    uses: str  # the kind of handler
+    likeness: str  # of its options: by that it is found under another name
+    has_undo: bool
+    options: Mapping[str, Any] | None  # None: not kept, as there may be secrets among them
+    group: int
+    timeout_seconds: float
+    retry_pause_seconds: float
+    is_for_all_events: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A step in one direction: its last attempt."""
+
+    outcome: Outcome
+    tries: int
+    begun_at: datetime
+    ended_at: datetime | None = None
+    boot: str = ""  # in which boot of this machine it was begun
+    note: str = ""  # what the handler said, or why it was skipped
+    of_event: str = ""  # the event whose attempt it was, where the effect was there already
+    tries_before: int = 0  # of its tries: so many were before it was lost, and count no more
+    not_before: datetime | None = None  # of its event, when it was given its time
+    recipe: Recipe | None = None  # how it is undone without the file; None: it is an undo, or the journal is older
+    memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
+
+
+Runs = Mapping[tuple[str, Direction], Run]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """All that is known about one event."""
+
+    event: Event  # as it was last seen
+    vm: str  # the name by which it means this VM; empty: it does not
+    profile: str
+    why: str  # which rule led to the profile, in words
+    first_seen_at: datetime
+    last_seen_at: datetime
+    not_before: datetime | None = None  # the last that was said; an event that has started says none
+    boot: str = ""  # in which boot of this machine it was last seen
+    named_by: tuple[str, ...] = ()  # the endpoints that have named it; empty in an older journal: not known
+    runs: Runs = field(default_factory=dict)
+    prepared_at: datetime | None = None
+    consent: Consent = Consent.NONE
+    consent_by: str = ""
+    consent_at: datetime | None = None
+    consent_tries: int = 0
+    unconfirmed_at: datetime | None = None  # when it was said that it is approved and does not start
+    started_at: datetime | None = None  # when Started was first seen
+    told_to_approve_by: str = ""  # the operator who said so
+    is_urgent: bool = False  # the operator does not want to wait for its preparation
+    held_by: str = ""  # the operator who said "not yet"
+    misfit: str = ""  # why its preparation is not what the rules ask for any more, in words
+    was_prepared_for: bool = False  # in an earlier life: then it is again, even if the platform is at it
+    ending: Ending | None = None
+    ended_at: datetime | None = None
+    closed_at: datetime | None = None  # recovered, told, over
+
+    @property
+    def id(self) -> str:
+        """The event's id."""
+        return self.event.id
+
+    @property
+    def is_mine(self) -> bool:
+        """Whether the event names this VM."""
+        return bool(self.vm)
+
+    @property
+    def approved_by(self) -> str:
+        """Whose approval the endpoint has taken; empty: nobody's, as far as is known."""
+        return self.consent_by if self.consent is Consent.GIVEN else ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the event is still there, as far as is known."""
+        return self.ending is None
+
+    def run(self, step: str, direction: Direction = Direction.DO) -> Run | None:
+        """The last attempt at a step."""
+        return self.runs.get((step, direction))

@@ -1,0 +1,68 @@
+"""What the terminal shows: a sentence for people, JSON for programs. Results to stdout, the rest to stderr."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from datetime import datetime
+
+FAILED, USAGE, UNREACHABLE = 1, 2, 3
+_DAY, _HOUR, _MINUTE = 86400, 3600, 60
+
+
+class Failure(Exception):
+    """What was asked cannot be done: a sentence, what to do, and the exit code."""
+
+    def __init__(self, message: str, hint: str = "", code: int = FAILED) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.code = code
+
+
+def say(text: str = "") -> None:
+    """A line of the result."""
+    print(printable(text))
+
+
+def show_json(value: object) -> None:
+    """A result for programs."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def complain(message: str, hint: str = "", label: str = "error") -> None:
+    """What went wrong, to stderr."""
+    print(f"{label}: {printable(message)}", file=sys.stderr)
+    if hint:
+        print(f"hint:  {printable(hint)}", file=sys.stderr)
+
+
+def fields(pairs: Iterable[tuple[str, str | list[str]]]) -> None:
+    """One thing for people, a line a field; those without a value are left out."""
+    shown = [(name, [value] if isinstance(value, str) else value) for name, value in pairs if value]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, lines in shown:
+        for index, line in enumerate(lines):
+            say(f"  {name if index == 0 else '':<{width}}  {line}")
+
+
+def printable(text: str) -> str:
+    """A text that does nothing to a terminal but stand there."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+
+
+def span(seconds: float) -> str:
+    """A length of time for people, in its two largest units."""
+    left = round(abs(seconds))
+    parts = []
+    for size, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count:
+            parts.append(f"{count} {unit}")
+    return " ".join(parts[:2]) or "0 s"
+
+
+def at(instant: datetime, now: datetime) -> str:
+    """An instant for people: the time of day, and the date when it is another day."""
+    return f"{instant:%H:%M:%SZ}" if instant.date() == now.date() else f"{instant:%Y-%m-%d %H:%M:%SZ}"

@@ -1,0 +1,59 @@
+"""Secrets: a text, `{ file = "..." }` or `{ env = "..." }`. A file that everybody may read is none.
+
+Each of these raises ValueError with the end of a sentence; the secret itself is in none of them.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+_LARGEST = 64 * 1024
+_FORM = 'write a text, { file = "..." } or { env = "..." }'
+
+
+def read_secret(said: object, base: Path, environment: Mapping[str, str]) -> str:
+    """The secret; a path that is not absolute begins at `base`, the directory of the file that names it."""
+    match said:
+        case str():
+            secret = said
+        case {"file": str(name), **others} if not others:
+            secret = _from_file(base / name)
+        case {"env": str(name), **others} if not others:
+            if name not in environment:
+                raise ValueError(f"{name} is not in the environment; set it, or name a file")
+            secret = environment[name]
+        case _:
+            raise ValueError(f"it is no secret; {_FORM}")
+    if not secret.strip():
+        raise ValueError(f"it is empty; {_FORM}")
+    return secret
+
+
+def may_be_read_by_all(path: Path) -> bool:
+    """Whether everybody on this machine may read the file."""
+    return os.name == "posix" and bool(path.stat().st_mode & stat.S_IROTH)
+
+
+def may_be_written_by_all(path: Path) -> bool:
+    """Whether everybody on this machine may change the file."""
+    return os.name == "posix" and bool(path.stat().st_mode & stat.S_IWOTH)
+
+
+def _from_file(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            content = file.read(_LARGEST + 1)
+        is_open = may_be_read_by_all(path)
+    except OSError as problem:
+        raise ValueError(f"{path} cannot be read ({problem.strerror}); mend that, or name another file") from None
+    if is_open:
+        raise ValueError(f"{path} may be read by everybody; run: chmod o-rwx {path}")
+    if len(content) > _LARGEST:
+        raise ValueError(f"{path} is too large for a secret; it can be {_LARGEST} bytes at most")
+    try:
+        return content.decode("utf-8").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not UTF-8 text; write it anew") from None

@@ -1,0 +1,296 @@
+"""What to do next about a case. Pure: the case, its profile, the others, who is ready, and the time in; moves out.
+
+While the event is there: tell, prepare, approve. When it is gone: stop, undo, tell, close. An approval needs that
+everything that was to be done before it has succeeded; nothing here approves because time runs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from forewarn.agent.bygone import with_bygone
+from forewarn.agent.case import Case, Consent, Ending, Outcome
+from forewarn.agent.policy import Approval, Occasion, Profile, Together
+from forewarn.agent.scene import Scene, View
+from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
+
+_APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
+_CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, and is seen to at the next poll
+
+
+@dataclass(frozen=True, slots=True)
+class NotePrepared:
+    """Everything before the approval has succeeded."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLost:
+    """The machine has booted since these steps were done: what they did may be gone."""
+
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Have the endpoint asked anew: what is known is too old to approve anything by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approve:
+    """Send the approval."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoteUnconfirmed:
+    """The endpoint has taken the approval, and the event has not started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Close:
+    """Nothing is left to do."""
+
+
+CaseMove = NotePrepared | NoteLost | LookAgain | Approve | NoteUnconfirmed | Close
+Move = StepMove | CaseMove
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a case wants."""
+
+    moves: tuple[Move, ...] = ()
+    wake_at: datetime | None = None  # when to look again, if nothing happens before
+    waiting_for: tuple[str, ...] = ()
+    tells_leader: str = ""  # the peer who is to hear that this VM is ready
+
+
+def plan(
+    case: Case,
+    profile: Profile,
+    others: Sequence[Case],
+    now: datetime,
+    ready_peers: Collection[str] = (),
+    profiles: Mapping[str, Profile] | None = None,
+    view: View | None = None,
+) -> Plan:
+    """The next moves about a case. `profiles` are those of the others, for what they share."""
+    if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
+        return Plan()
+    profile = with_bygone(case, profile, profiles or {})
+    scene = Scene(case, profile, others, now, profiles or {}, view or View())
+    wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
+    words = tuple(
+        f"someone to put step {name} back into the file, or to undo it by hand" for name in profile.forgotten
+    )
+    return replace(wanted, waiting_for=(*wanted.waiting_for, *words)) if words else wanted
+
+
+def prepares_from(case: Case, profile: Profile) -> datetime:
+    """When preparation begins: as soon as the event is seen, or so long before NotBefore as the profile says."""
+    seen_at = min(
+        case.first_seen_at, case.last_seen_at
+    )  # the clock may have been put back since it was first seen
+    if profile.lead_seconds is None or case.event.not_before is None:
+        return seen_at
+    return max(seen_at, case.event.not_before - timedelta(seconds=profile.lead_seconds))
+
+
+def prepares_until(case: Case, profile: Profile) -> datetime | None:
+    """When preparation has to be done; None: the platform is at it already, or does not say when it will be."""
+    if case.event.not_before is None or case.event.has_started:
+        return None
+    return case.event.not_before - timedelta(seconds=profile.reserve_seconds)
+
+
+def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
+    """Whether a step of the preparation was taken up. What was left out was not."""
+    runs = [case.run(step.name) for step in profile.prepared_by()]
+    return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
+
+
+def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
+    """Why its preparation will not succeed, as things are; nothing: it has, or it may yet."""
+    return _prepare(Scene(case, profile, (), now)).failures
+
+
+def _concerns_others_alone(case: Case, profile: Profile) -> bool:
+    """Whether there is nothing to do about it here but to know it: of these there may be thousands."""
+    return not (case.is_mine or profile.steps or profile.approves_others or case.told_to_approve_by)
+
+
+def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    if lost := _lost(scene):
+        return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
+    rows = [go_on(scene, Occasion.DETECTED)]
+    if scene.case.started_at is not None:
+        rows.append(go_on(scene, Occasion.STARTED))
+    preparation = _prepare(scene)
+    rows.append(preparation)
+    side = _joined(rows)
+    if preparation.state is State.SUCCESS and _is_newly_prepared(scene):
+        return Plan((*side.moves, NotePrepared()), side.wake_at, side.waiting_for)
+    consent = _consent(scene, preparation.state, ready_peers)
+    return Plan(
+        (*side.moves, *consent.moves),
+        _earliest(side.wake_at, consent.wake_at),
+        (*side.waiting_for, *consent.waiting_for),
+        consent.tells_leader,
+    )
+
+
+def _lost(scene: Scene) -> tuple[str, ...]:
+    """The steps that were done in an earlier boot. What has started stays as it is: the boot may be the event."""
+    case = scene.case
+    if case.started_at is not None or case.event.has_started:
+        return ()
+    done = ((step.name, case.run(step.name)) for step in scene.profile.on(Occasion.PREPARE))
+    return tuple(
+        name for name, run in done if run and run.outcome is Outcome.DONE and not scene.is_of_this_boot(run)
+    )
+
+
+def _when_it_is_gone(scene: Scene) -> Plan:
+    back = go_back(scene)
+    if back.is_pending():
+        return _joined([back])
+    occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
+    rows = [go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
+    if any(row.is_pending() for row in rows):
+        return _joined(rows)
+    return Plan((Close(),))
+
+
+def _prepare(scene: Scene) -> Progress:
+    """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
+    case, profile = scene.case, scene.profile
+    if not has_begun_to_prepare(case, profile):
+        if case.event.has_started and not (profile.prepares_when_started or case.was_prepared_for):
+            return Progress()
+        begins_at = prepares_from(case, profile)
+        if scene.now < begins_at and not case.is_urgent:
+            progress = Progress()
+            progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
+            return progress
+    return go_on(scene, Occasion.PREPARE, prepares_until(case, profile))
+
+
+def _is_newly_prepared(scene: Scene) -> bool:
+    """Whether its preparation has succeeded, which was not noted yet. A start without one needs no note."""
+    case = scene.case
+    has_had_one = not case.event.has_started or has_begun_to_prepare(case, scene.profile)
+    return case.prepared_at is None and has_had_one
+
+
+def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> Plan:
+    """Whether the event is to be approved now, and if not, what is waited for."""
+    case, profile = scene.case, scene.profile
+    # What has started once is not approved, whatever a later answer says of it.
+    if case.started_at is not None:
+        return Plan()
+    if not case.event.is_scheduled:
+        words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)
+        return Plan(waiting_for=words)
+    if profile.approval is Approval.NEVER and not case.told_to_approve_by:
+        return Plan()
+    if case.consent is Consent.GIVEN:
+        return _until_confirmed(case, scene.now)
+    if not (case.is_mine or profile.approves_others or case.told_to_approve_by):
+        return Plan()
+    if case.held_by:
+        return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
+    if case.misfit and not (case.told_to_approve_by and case.is_urgent):
+        return Plan(waiting_for=(f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",))
+    if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
+        return Plan()
+    return _in_company(scene, ready_peers) or _in_time(scene)
+
+
+def _until_confirmed(case: Case, now: datetime) -> Plan:
+    """It is approved. That it starts is the only proof that the approval was understood."""
+    if case.unconfirmed_at is not None:
+        return Plan(waiting_for=("the platform, which has taken the approval and not started it",))
+    words = ("the platform, to start it",)
+    if case.consent_at is None:
+        return Plan(waiting_for=words)
+    doubts_at = case.consent_at + _CONFIRMED_WITHIN
+    return Plan((NoteUnconfirmed(),), waiting_for=words) if now >= doubts_at else Plan((), doubts_at, words)
+
+
+def _goes_unprepared(case: Case, profile: Profile) -> bool:
+    is_users = profile.approval is Approval.AT_ONCE_FOR_USER and case.event.source.lower() == "user"
+    return is_users or case.is_urgent
+
+
+def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
+    """What stands in the way where the event names several VMs."""
+    case, together = scene.case, scene.profile.together
+    if _wants_a_word(case, scene.profile):
+        return Plan(waiting_for=(f"someone to say: forewarn agent approve {case.id}",))
+    if len(case.event.resources) <= 1 or together is Together.EACH or (case.told_to_approve_by and case.is_urgent):
+        return None
+    names = ", ".join(case.event.resources)
+    if together is Together.REFUSE or not case.is_mine:
+        return Plan(waiting_for=(f"its time: it names several VMs ({names}), and none of them speaks for all",))
+    leader = case.event.resources[0]
+    if case.vm != leader:
+        # To say that one is ready is to approve, as far as this VM goes: it waits for the same.
+        ready_at = _lets_go_at(case, scene.profile)
+        if ready_at is not None and ready_at > scene.now:
+            return Plan(wake_at=ready_at, waiting_for=(f"its word to {leader}, at {ready_at:%H:%M:%SZ}",))
+        if not scene.was_seen_within(scene.view.seen_within):
+            return Plan(waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
+        return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
+    missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
+    if missing:
+        return Plan(waiting_for=(f"{', '.join(missing)} to be ready",))
+    return None
+
+
+def _wants_a_word(case: Case, profile: Profile) -> bool:
+    return profile.approval is Approval.MANUAL and not case.told_to_approve_by
+
+
+def _lets_go_at(case: Case, profile: Profile) -> datetime | None:
+    """From when on this VM lets the event begin: after the pause, and near the deadline if asked so."""
+    instants = []
+    if case.prepared_at is not None:
+        instants.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
+    if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
+        instants.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
+    return max(instants, default=None)
+
+
+def _in_time(scene: Scene) -> Plan:
+    """Approve, unless the pause, the deadline or a failed try says later."""
+    case, profile, now = scene.case, scene.profile, scene.now
+    approves_at = [now, _lets_go_at(case, profile) or now]
+    # Asked later than now: the clock was put back, and how long it has been nobody knows.
+    if case.consent is Consent.ASKED and case.consent_at is not None and case.consent_at <= now:
+        if case.last_seen_at <= case.consent_at:
+            return Plan(waiting_for=("an answer of the endpoint that shows it still Scheduled",))
+        pause = _APPROVAL_PAUSES[max(0, min(case.consent_tries, len(_APPROVAL_PAUSES)) - 1)]
+        approves_at.append(case.consent_at + timedelta(seconds=pause))
+    latest = max(approves_at)
+    if latest > now:
+        return Plan(wake_at=latest, waiting_for=(f"its approval, at {latest:%H:%M:%SZ}",))
+    if not scene.was_seen_within(scene.view.fresh_within):
+        words = f"an answer of the endpoint to approve it by; the last one is of {case.last_seen_at:%H:%M:%SZ}"
+        return Plan((LookAgain(),), waiting_for=(words,))
+    return Plan((Approve(case.told_to_approve_by or "agent"),))
+
+
+def _joined(rows: Sequence[Progress]) -> Plan:
+    wakes = [row.wake_at for row in rows if row.wake_at is not None]
+    return Plan(
+        tuple(move for row in rows for move in row.moves),
+        min(wakes, default=None),
+        tuple(words for row in rows for words in row.words),
+    )
+
+
+def _earliest(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((each for each in (one, other) if each is not None), default=None)

@@ -1,0 +1,209 @@
+"""The agent as a process: everything made and joined, signals, the lock, and a clean end."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from forewarn import __version__
+from forewarn.agent import handlers, rules
+from forewarn.agent.clock import Clock
+from forewarn.agent.endpoints import Endpoints
+from forewarn.agent.events import Event, Sighting
+from forewarn.agent.handlers.proc import boot_id
+from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
+from forewarn.agent.keeper import Keeper, Leave, Named, Nudge
+from forewarn.agent.listening import Listener, Responder
+from forewarn.agent.logs import begin_logging, secrets_of
+from forewarn.agent.metadata import EndpointError, Metadata
+from forewarn.agent.names import Names
+from forewarn.agent.notify import Notifier
+from forewarn.agent.server import Desk
+from forewarn.agent.settings import Settings
+from forewarn.agent.watching import Watcher
+
+_NAME_PAUSES_SECONDS = (1, 5, 10, 30, 60, 300)  # between questions for this VM's name; the last one repeats
+
+log = logging.getLogger("forewarn.agent")
+
+
+class CannotBegin(Exception):
+    """Why the agent does not run, in a sentence with what to do."""
+
+
+OpenJournal = Callable[[Path | None], Journal]
+
+
+def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
+    """Run until SIGTERM or SIGINT. 0: stopped as asked; 1: could not begin, which was said."""
+    begin_logging(settings, secrets_of(settings, handlers.find))
+    with ExitStack() as at_the_end:
+        try:
+            agent = Agent(settings, boot_id() if boot is None else boot, open_journal, at_the_end)
+        except (CannotBegin, JournalProblem, Held) as problem:
+            log.error("%s", problem)  # noqa: TRY400 - the sentence is all there is to say
+            return 1
+        agent.run()
+    return 0
+
+
+class Agent:
+    """All parts of one agent."""
+
+    def __init__(self, settings: Settings, boot: str, open_journal: OpenJournal, at_the_end: ExitStack) -> None:
+        """Make and join them; `CannotBegin` and the like say why not."""
+        self._settings = settings
+        self._stop = threading.Event()
+        self._has_seen = threading.Event()
+        token = "" if settings.is_dry_run else _own_state(settings.state_dir, at_the_end)
+        journal = open_journal(None if settings.is_dry_run else settings.state_dir)
+        at_the_end.callback(journal.close)
+        clock = Clock()
+        hostname = socket.gethostname() if settings.uses_hostname else ""
+        self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
+        self._notifier = Notifier()
+        self.keeper = Keeper(
+            settings,
+            self._metadata,
+            clock,
+            Names(settings.names, hostname),
+            journal,
+            find=handlers.find,
+            choose=_chooser(settings),
+            boot=boot,
+            notifier=self._notifier,
+        )
+        self._watcher = Watcher(self._metadata, clock, settings, self._see, self.keeper.send)
+        self.keeper.look_again = self._watcher.look_again
+        self._listen_to_peers(clock, at_the_end)
+        desk = Desk(self.keeper.standing, self.keeper.metrics, clock, token, self.keeper.say)
+        if settings.listen is not None:
+            self._listen(settings.listen, desk.answer, "server", at_the_end)
+
+    def run(self) -> None:
+        """Until a signal."""
+        settings = self._settings
+        log.info(
+            "forewarn agent %s begins",
+            __version__,
+            extra={
+                "file": settings.source or "none",
+                "endpoints": " ".join(settings.endpoints),
+                "dry_run": settings.is_dry_run or None,
+                "approves": None if settings.approves else "nothing",
+            },
+        )
+        self._heed_signals()
+        watching = threading.Thread(target=self._watcher.run, args=(self._stop,), name="watcher", daemon=True)
+        watching.start()
+        threading.Thread(target=self._ask_for_name, name="naming", daemon=True).start()
+        self._notifier.ready()
+        try:
+            self.keeper.run(self._stop)
+        finally:
+            self.stop()
+            watching.join(2)
+
+    def stop(self) -> None:
+        """Have it end."""
+        self._stop.set()
+        self._has_seen.set()
+        self.keeper.send(Nudge())
+        self._watcher.look_again()  # so that it looks up from a long wait
+
+    def _see(self, sighting: Sighting) -> None:
+        self._has_seen.set()
+        self.keeper.send(sighting)
+
+    def _ask_for_name(self) -> None:
+        """Ask the endpoint for this VM's name once it answers, until it tells."""
+        self._has_seen.wait()
+        tries = 0
+        while not self._stop.is_set():
+            try:
+                self.keeper.send(Named(self._metadata.compute_name()))
+            except Exception as problem:  # noqa: BLE001 - whatever it is, the next try may go well
+                if tries == 0:
+                    words = problem.message if isinstance(problem, EndpointError) else repr(problem)
+                    log.warning("this VM's name is not known: %s", words)
+                    self.keeper.send(Named(""))  # the other names have to do until then
+            else:
+                return
+            self._stop.wait(_NAME_PAUSES_SECONDS[min(tries, len(_NAME_PAUSES_SECONDS) - 1)])
+            tries += 1
+
+    def _heed_signals(self) -> None:
+        # A handler interrupts the keeper, whatever locks that holds: so it takes none, and only leaves a message.
+        with suppress(ValueError):  # not on the main thread: then somebody else heeds them
+            for each in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(each, lambda *_: self.keeper.send(Leave()))
+
+    def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:
+        peers = self._settings.peers
+        if peers is None or self._settings.is_dry_run:
+            return
+        from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
+
+        others = Others(peers, clock, lambda: self.keeper.send(Nudge()))
+        at_the_end.callback(others.close)
+        self._listen(peers.listen, others.board.answer, "peers", at_the_end)
+        self.keeper.company = others
+
+    def _listen(self, address: tuple[str, int], answer: Responder, name: str, at_the_end: ExitStack) -> None:
+        try:
+            listener = Listener(address, answer, name)
+        except OSError as problem:
+            sentence = (
+                f"{address[0]}:{address[1]} cannot be listened on: {problem.strerror or problem}. "
+                "Does another agent run? Name another address with listen."
+            )
+            if not self._settings.is_dry_run:
+                raise CannotBegin(sentence) from problem
+            log.warning("%s The dry run goes on without.", sentence)  # beside the agent that it is tried out for
+            return
+        at_the_end.callback(listener.close)
+
+
+def _chooser(settings: Settings) -> Callable[[Event, str], tuple[str, str]]:
+    def choose(event: Event, vm: str) -> tuple[str, str]:
+        choice = rules.choose(event, vm, settings.rules, settings.profiles)
+        return choice.profile.name, choice.why
+
+    return choose
+
+
+def _own_state(place: Path, at_the_end: ExitStack) -> str:
+    """Make the directory this agent's own; the new token in it."""
+    try:
+        place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = Lock(place)
+        at_the_end.callback(lock.release)
+        return _new_token(place / "token")
+    except OSError as problem:
+        advice = (
+            "Make room there, or name another state_dir."
+            if problem.errno in {errno.ENOSPC, errno.EDQUOT}
+            else "Run it as a user who may, or name another state_dir."
+        )
+        what = f"The agent keeps what it does in {place}, and cannot write there: {problem.strerror or problem}."
+        raise CannotBegin(f"{what} {advice}") from problem
+
+
+def _new_token(path: Path) -> str:
+    token = os.urandom(24).hex()
+    fresh = path.with_name("token.new")
+    fresh.unlink(missing_ok=True)
+    file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        os.write(file, f"{token}\n".encode())
+    finally:
+        os.close(file)
+    fresh.replace(path)
+    return token

@@ -1,0 +1,114 @@
+"""What Linux tells about processes. Elsewhere there is nothing to read, and the answers say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+_PROC = Path("/proc")
+_LONGEST_NAME = 15  # the kernel cuts names of programs there
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, which no later one with the same number can be taken for."""
+
+    pid: int
+    started: int  # in ticks since the machine came up
+    name: str = ""
+    group: int = 0
+    is_dead: bool = False  # over, and not yet collected by its parent
+
+
+def read_stat(line: str) -> Process | None:
+    """A line of /proc/PID/stat."""
+    head, _, tail = line.rpartition(")")
+    fields = tail.split()
+    try:
+        pid, _, name = head.partition(" (")
+        return Process(int(pid), int(fields[19]), name, int(fields[2]), fields[0] in {"Z", "X", "x"})
+    except (ValueError, IndexError):
+        return None
+
+
+def process(pid: int) -> Process | None:
+    """The process of that number; None where there is none that lives."""
+    try:
+        found = read_stat((_PROC / str(pid) / "stat").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return None
+    return None if found is None or found.is_dead else found
+
+
+def is_alive(known: Process) -> bool:
+    """Whether it is still that process."""
+    if not known.started:  # there is nothing to tell it by but that it leads its group
+        return _leads_its_group(known.pid)
+    found = process(known.pid)
+    return found is not None and found.started == known.started
+
+
+def processes() -> Iterator[Process]:
+    """All that live."""
+    for entry in _PROC.iterdir() if _PROC.is_dir() else ():
+        if entry.name.isdigit() and (found := process(int(entry.name))):
+            yield found
+
+
+def named(name: str) -> list[Process]:
+    """Those whose program has that name, without ourselves and the kernel's own."""
+    alike = [each for each in processes() if each.name == name[:_LONGEST_NAME] and each.pid != os.getpid()]
+    return [
+        each for each in alike if (said := _program(each.pid)) and (len(name) <= _LONGEST_NAME or said == name)
+    ]
+
+
+def is_group_alive(group: int) -> bool:
+    """Whether a process of the group lives."""
+    if _PROC.is_dir():
+        return any(each.group == group for each in processes())
+    try:
+        os.killpg(group, 0)
+    except OSError:
+        return False
+    return True
+
+
+def boot_id() -> str:
+    """The name of the machine's present boot; empty where it has none."""
+    try:
+        return (_PROC / "sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+def is_session_of(pid: int, user: int) -> bool:
+    """Whether it leads a session, and is that user's alone. Where there is no /proc, only our own can be told."""
+    try:
+        if os.getsid(pid) != pid:
+            return False
+        if not _PROC.is_dir():
+            return user == os.geteuid()
+        said = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    users = next((line.split()[1:] for line in said.splitlines() if line.startswith("Uid:")), [])
+    return set(users) == {str(user)}
+
+
+def _leads_its_group(pid: int) -> bool:
+    try:
+        return os.getpgid(pid) == pid
+    except OSError:
+        return False
+
+
+def _program(pid: int) -> str:
+    """The name it was called by; empty for what is part of the kernel."""
+    try:
+        called = (_PROC / str(pid) / "cmdline").read_bytes().partition(b"\0")[0]
+    except OSError:
+        return ""
+    return PurePath(called.decode("utf-8", "replace")).name

@@ -1,0 +1,374 @@
+"""The keeper: one thread that owns the cases. Everything else sends it messages; nobody else changes a case.
+
+A round is: take messages, note what they say, plan every open case, make the moves. Nothing in it waits for
+anybody outside: handlers, approvals and polls have threads of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from forewarn.agent import course, orders
+from forewarn.agent.approving import Answered, Approver
+from forewarn.agent.attempts import Attempts
+from forewarn.agent.book import Book
+from forewarn.agent.case import Case, Consent
+from forewarn.agent.clock import Clock
+from forewarn.agent.company import Alone, Company, Promise
+from forewarn.agent.events import Sighting
+from forewarn.agent.handlers.base import Handler
+from forewarn.agent.journal import Journal
+from forewarn.agent.logs import concealing, secrets_of
+from forewarn.agent.metadata import Metadata
+from forewarn.agent.metrics import Metrics
+from forewarn.agent.moves import Mover
+from forewarn.agent.names import Names
+from forewarn.agent.notify import Notifier
+from forewarn.agent.policy import Approval
+from forewarn.agent.reporting import Reporter
+from forewarn.agent.runner import Ended, Runner
+from forewarn.agent.scene import View
+from forewarn.agent.seeing import Choose, Eyes, Told
+from forewarn.agent.settings import Settings
+from forewarn.agent.standing import Standing, in_words
+from forewarn.agent.watching import Trouble
+
+_MOST_MESSAGES = 1000  # in one round
+_MOST_TO_CLOSE = 100  # events of others, in one round
+_MOST_ROUNDS = 50  # of planning, before messages are looked at again
+_LONGEST_ROUND_SECONDS = 5.0
+_SHORTEST_ROUND_SECONDS = 0.05
+_PURGE_EVERY_SECONDS = 3600.0
+_LEAVE_SECONDS = 3.0
+_TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
+
+log = logging.getLogger("forewarn.agent")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The endpoint was asked for this VM's name. Empty: it did not tell."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An operator's word, and where the answer goes."""
+
+    order: orders.Order
+    reply: queue.SimpleQueue[str | orders.Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """Look again: something outside the cases has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Come to an end."""
+
+
+Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge | Leave
+
+
+class Keeper:
+    """Joins everything. `run` is for one thread; `send`, `say` and `standing` are for any."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        metadata: Metadata,
+        clock: Clock,
+        names: Names,
+        journal: Journal,
+        *,
+        find: Callable[[str], Handler],
+        choose: Choose,
+        boot: str,
+        metrics: Metrics | None = None,
+        notifier: Notifier | None = None,
+    ) -> None:
+        self.metrics = metrics or Metrics()
+        self.standing = Standing(settings.profiles, is_dry_run=settings.is_dry_run)
+        self.company: Company = Alone()
+        self.look_again: Callable[[float], None] = lambda _: None  # in so many seconds
+        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._settings = settings = _with_approvals_as_told(settings)
+        self._metadata = metadata
+        self._clock = clock
+        self._notifier = notifier or Notifier({})
+        self._book = Book(journal, self.metrics)
+        self._runner = _runner_of(settings, self.send, find, clock)
+        self._approver = Approver(metadata.approve, self.send)
+        self._reporter = Reporter(settings.profiles)
+        self._say = self._reporter.say
+        self._mover = Mover(
+            settings,
+            clock,
+            boot,
+            self._book,
+            self._runner,
+            self.metrics,
+            self._approver,
+            self._reporter,
+            self._ask_anew,
+        )
+        self._view = View(boot, settings.fresh_within, settings.seen_within)
+        self._eyes = Eyes(
+            settings,
+            clock,
+            names,
+            self._book,
+            self._reporter,
+            Told(self.standing, self.metrics, self._ask_anew, self._runner.forget),
+            choose=choose,
+            boot=boot,
+        )
+        self._attempts = Attempts(
+            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._eyes.is_certain
+        )
+        self._wake_at: datetime | None = None
+        self._purge_at = 0.0
+        self._stop = threading.Event()
+        self.standing.ticked_at = clock.monotonic()
+        for case in self._book.unclosed():
+            self._reporter.say_what_the_file_lacks(case)
+
+    # For other threads.
+
+    def send(self, message: Message) -> None:
+        """Have the keeper take note of something. Safe in a signal's handler too: this queue takes no lock."""
+        self._inbox.put(message)
+
+    def say(self, order: orders.Order) -> str | orders.Refusal:
+        """Give an operator's word to the keeper, and wait for the answer."""
+        reply: queue.SimpleQueue[str | orders.Refusal] = queue.SimpleQueue()
+        self.send(Asked(order, reply))
+        try:
+            answer = reply.get(timeout=5)
+        except queue.Empty:
+            return orders.Refusal(503, "The agent is busy. Ask again.")
+        if order.verb is orders.Verb.HOLD and isinstance(answer, str):
+            return f"{answer} {self._take_back(order.event)}".strip()
+        return answer
+
+    def _take_back(self, event: str) -> str:
+        """Take back this VM's word for an event that is held; what has become of that, in words."""
+        case = orders.find(self.standing.cases, event)
+        taken = self.company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
+        return taken.in_words() if taken else ""
+
+    # The loop.
+
+    def run(self, stop: threading.Event) -> None:
+        """Keep the cases until `Leave`, which sets `stop`; or whoever sets it also sends a `Nudge`."""
+        self._stop = stop
+        self._runner.forget_all_but([case.id for case in self._book.unclosed()])
+        self._attempts.offer_to_handlers()
+        self._go_round()
+        while not stop.is_set():
+            self._take_messages(self._seconds_to_next_round())
+            if not stop.is_set():
+                self._go_round()
+        self._leave()
+
+    def _go_round(self) -> None:
+        """One round. What goes wrong in it is said, and does not end the agent."""
+        now = self._clock.monotonic()
+        try:
+            self._book.save_again()
+            for late in self._runner.overdue():
+                self._attempts.note(late)
+            self._attempts.begin_what_waits()
+            self._eyes.take_up_what_is_back()
+            self._make_moves()
+            self._book.save_noted()
+            self._publish()
+            if now >= self._purge_at:
+                self._purge_at = now + _PURGE_EVERY_SECONDS
+                self._book.purge(self._clock.now())
+        except Exception:  # whatever it is, the next round may go well
+            log.exception("a round failed")
+            return  # an agent whose rounds fail is not well, and must not look so
+        self.standing.ticked_at = now
+        self._notifier.pat(now)
+
+    def _seconds_to_next_round(self) -> float:
+        longest = min(_LONGEST_ROUND_SECONDS, (self._notifier.watchdog_seconds or 60) / 4)
+        if self._book.is_behind:
+            longest = min(longest, 1.0)
+        if self._wake_at is None:
+            return longest
+        left = (self._wake_at - self._clock.now()).total_seconds()
+        return min(max(left, _SHORTEST_ROUND_SECONDS), longest)
+
+    def _take_messages(self, seconds: float) -> None:
+        try:
+            message = self._inbox.get(timeout=seconds)
+            for _ in range(_MOST_MESSAGES):
+                self._take(message)
+                message = self._inbox.get_nowait()
+        except queue.Empty:
+            return
+
+    def _take(self, message: Message) -> None:
+        try:
+            match message:
+                case Sighting():
+                    self._eyes.see(message)
+                case Trouble():
+                    self._eyes.note_trouble(message)
+                case Ended():
+                    self._attempts.note(message)
+                case Answered():
+                    self._note_answer(message)
+                case Named():
+                    self._eyes.note_name(message.name)
+                case Asked():
+                    message.reply.put(self._obey(message.order))
+                case Nudge():
+                    pass
+                case Leave():
+                    self._stop.set()
+        except Exception:  # the message is lost, the agent is not
+            log.exception("a message could not be taken")
+
+    # What messages mean.
+
+    def _ask_anew(self, after_seconds: float = 0) -> None:
+        self.look_again(after_seconds)  # which the watcher brings, after this was made
+
+    def _note_answer(self, answered: Answered) -> None:
+        self._approver.settle(answered)
+        case = self._book.cases[answered.event]
+        now = self._clock.now()
+        problem = answered.problem
+        if problem is None:
+            self.metrics.count("approvals", result="taken")
+            self._say(case, "event approved", by=case.consent_by)
+            self._book.note(replace(case, consent=Consent.GIVEN, consent_at=now))
+            return
+        self.metrics.count("approvals", result=problem.kind)
+        # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
+        self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
+        self._book.note(replace(case, consent_at=now))
+        self.look_again(0)
+
+    def _obey(self, order: orders.Order) -> str | orders.Refusal:
+        case = orders.find(self._book.cases.values(), order.event)
+        if isinstance(case, orders.Refusal):
+            return case
+        profile = self._reporter.profile_of(case)
+        failures = course.failures(case, profile, self._clock.now())
+        answer = orders.give(case, order, profile, approves=self._settings.approves, failures=failures)
+        if isinstance(answer, orders.Refusal):
+            return answer
+        told, words = answer
+        if not self._book.save_first(told):
+            return orders.Refusal(
+                503, "The journal cannot be written, so nothing was changed. Its disk may be full."
+            )
+        self._say(told, f"operator: {order.verb}", by=order.by, is_urgent=order.is_urgent or None)
+        return words
+
+    # What cases want.
+
+    def _make_moves(self) -> None:
+        left = {case.id for case in self._book.unclosed()}
+        self.standing.stuck = {event: why for event, why in self.standing.stuck.items() if event in left}
+        in_turn = self._in_turn()
+        for _ in range(_MOST_ROUNDS):
+            plans = {case.id: self._try_to_move(case) for case in in_turn}
+            if not any(has_moved for _, has_moved in plans.values()):
+                break
+        wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
+        self._wake_at = min(wakes, default=None) if len(in_turn) == len(left) else self._clock.now()
+        self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
+        self.company.tell(
+            frozenset(
+                Promise(event, self._book.cases[event].vm, plan.tells_leader)
+                for event, (plan, _) in plans.items()
+                if plan.tells_leader
+            )
+        )
+
+    def _in_turn(self) -> list[Case]:
+        """The cases of this round. Events of others that are over are closed a few at a time: news comes first."""
+        cases = list(self._book.unclosed())
+        late = sum(1 for case in cases if not (case.is_open or case.is_mine))
+        return cases[: len(cases) - max(0, late - _MOST_TO_CLOSE)]
+
+    def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
+        """Plan a case and make its moves. One that cannot be planned does not stop the others."""
+        try:
+            moved = self._plan_and_move(case)
+        except Exception as problem:
+            if self.standing.stuck.get(case.id) != repr(problem):  # said once, not every second
+                log.exception("the case cannot be planned", extra={"event": case.id})
+            self.standing.stuck = {**self.standing.stuck, case.id: repr(problem)}
+            return course.Plan(waiting_for=(f"someone to look at the agent's log: {problem!r}",)), False
+        if case.id in self.standing.stuck:
+            self.standing.stuck = {each: why for each, why in self.standing.stuck.items() if each != case.id}
+        return moved
+
+    def _plan_and_move(self, seen: Case) -> tuple[course.Plan, bool]:
+        case = self._book.cases[seen.id]
+        if not self._eyes.is_certain(case):
+            who = " or ".join(case.named_by) or "the endpoint"
+            return course.Plan(waiting_for=(f"an answer of {who} that shows whether it is there",)), False
+        if self._eyes.is_back(case):
+            return course.Plan(waiting_for=("what is under way for its end: it is there again",)), False
+        plan = self._plan(case)
+        moved = [self._mover.make(case.id, move) for move in plan.moves]
+        return plan, any(moved)
+
+    def _plan(self, case: Case) -> course.Plan:
+        others = self._book.acted_on()
+        ready = self.company.ready_for(case.id)
+        profile = self._reporter.profile_of(case)
+        now, profiles = self._clock.now(), self._settings.profiles
+        return course.plan(case, profile, others, now, ready, profiles, self._view)
+
+    def _publish(self) -> None:
+        self.standing.cases = tuple(self._book.cases.values())
+        self.standing.endpoint = self._metadata.endpoint
+        self.standing.api_version = self._metadata.api_version
+        self._notifier.status(in_words(self._book.unclosed(), is_blind=self.standing.is_blind))
+
+    # The end.
+
+    def _leave(self) -> None:
+        """Give up what cannot go on alone, and take note of what still comes to its end in time."""
+        self._notifier.stopping()
+        self._runner.leave()
+        deadline = self._clock.monotonic() + _LEAVE_SECONDS
+        while (self._attempts.are_awaited or self._approver.is_busy) and (
+            left := deadline - self._clock.monotonic()
+        ) > 0:
+            self._take_messages(min(left, 0.2))
+        self._take_messages(0)
+        self._book.save_noted()
+        self._book.save_again()
+        log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
+
+
+def _runner_of(
+    settings: Settings, tell: Callable[[Ended], None], find: Callable[[str], Handler], clock: Clock
+) -> Runner:
+    conceal = concealing(secrets_of(settings, find))
+    return Runner(tell, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run, conceal=conceal)
+
+
+def _with_approvals_as_told(settings: Settings) -> Settings:
+    """The settings; where nothing is to be approved, no profile does."""
+    if settings.approves:
+        return settings
+    silent = {name: replace(each, approval=Approval.NEVER) for name, each in settings.profiles.items()}
+    return replace(settings, profiles=silent)

@@ -1,0 +1,135 @@
+"""Lines of log: JSON for programs, plain words on a terminal. With fields: event, step, phase. No secrets."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any, TextIO
+
+from forewarn.agent.handlers.base import Handler
+from forewarn.agent.settings import Settings
+
+_OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_SHORTEST_SECRET = 4  # a shorter one would blot out half of every line
+_SHORTEST_PERHAPS = 8  # the same, for texts that may be secrets and mostly are not
+_CONCEALED = "[secret]"
+
+
+def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | None = None) -> logging.Handler:
+    """From now on `forewarn.agent` logs to standard error, or to the stream."""
+    stream = stream or sys.stderr
+    is_plain = settings.log_format == "plain" or (settings.log_format == "auto" and stream.isatty())
+    writer = logging.StreamHandler(stream)
+    conceal = concealing(secrets)
+    writer.setFormatter(Plain(conceal) if is_plain else Json(conceal))
+    logger = logging.getLogger("forewarn.agent")
+    logger.handlers = [writer]
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    logging.raiseExceptions = False  # a log that nobody takes any more ends nothing
+    return writer
+
+
+def concealing(secrets: Iterable[str]) -> Callable[[str], str]:
+    """What takes secrets out of a text."""
+    hidden = sorted({each for each in secrets if len(each) >= _SHORTEST_SECRET}, key=len, reverse=True)
+
+    def conceal(text: str) -> str:
+        for secret in hidden:
+            text = text.replace(secret, _CONCEALED)
+        return text
+
+    return conceal
+
+
+def secrets_of(settings: Settings, find: Callable[[str], Handler]) -> set[str]:
+    """All that the settings know and nobody should read."""
+    found = {settings.peers.secret} if settings.peers else set()
+    for profile in settings.profiles.values():
+        for step in profile.steps:
+            try:
+                handler = find(step.uses)
+            except (LookupError, ImportError):
+                continue
+            kinds = {each.name: each.type for each in handler.options}
+            for name, value in step.options.items():
+                if kinds.get(name) == "secret":
+                    found |= set(_texts(value))
+                elif kinds.get(name) == "table":
+                    found |= {text for text in _texts(value) if len(text) >= _SHORTEST_PERHAPS}
+    return found
+
+
+def _texts(said: Any) -> Iterable[str]:  # noqa: ANN401 - whatever an option may be
+    if isinstance(said, str):
+        yield said
+    elif isinstance(said, Mapping):
+        for each in said.values():
+            yield from _texts(each)
+    elif isinstance(said, Collection) and not isinstance(said, bytes):
+        for each in said:
+            yield from _texts(each)
+
+
+def fields_of(record: logging.LogRecord) -> dict[str, Any]:
+    """What was said beside the message."""
+    return {name: value for name, value in vars(record).items() if name not in _OWN and value is not None}
+
+
+class _Discreet(logging.Formatter):
+    """A formatter that keeps secrets."""
+
+    def __init__(self, conceal: Callable[[str], str]) -> None:
+        super().__init__()
+        self.conceal = conceal  # the text without what nobody should read
+
+    def _trace(self, record: logging.LogRecord) -> str:
+        return self.formatException(record.exc_info) if record.exc_info else ""
+
+
+class Json(_Discreet):
+    """An object per line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "message": self.conceal(record.getMessage()),
+            **{name: self._in_json(value) for name, value in fields_of(record).items()},
+        }
+        if trace := self._trace(record):
+            said["trace"] = self.conceal(trace)
+        return json.dumps(said, ensure_ascii=False)
+
+    def _in_json(self, value: object) -> object:
+        """A number as it is, anything else as a text."""
+        return value if isinstance(value, int | float) else self.conceal(str(value))
+
+
+class Plain(_Discreet):
+    """A line for people."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at = datetime.fromtimestamp(record.created, UTC)
+        level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
+        said = " ".join(f"{name}={_quoted(self.conceal(str(value)))}" for name, value in fields_of(record).items())
+        trace = "\n".join(_harmless(each) for each in self.conceal(self._trace(record)).splitlines())
+        line = f"{at:%H:%M:%SZ} {level}{_harmless(self.conceal(record.getMessage()))}" + (
+            f"  {said}" if said else ""
+        )
+        return f"{line}\n{trace}" if trace else line
+
+
+def _quoted(value: str) -> str:
+    is_plain = value and not any(each.isspace() for each in value)
+    return _harmless(value if is_plain else json.dumps(value, ensure_ascii=False))
+
+
+def _harmless(text: str) -> str:
+    """A text that does nothing to a terminal but stand there: some of the words come from outside."""
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)

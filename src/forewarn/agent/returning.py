@@ -1,0 +1,42 @@
+"""What is left of a case whose event comes back while what was done for it is being undone. Pure.
+
+The one rule: only what is surely there counts as done. What may be there half is done again, and stays on record,
+so that it is undone in the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from forewarn.agent.bygone import with_bygone
+from forewarn.agent.case import Direction, Outcome, Run, Runs
+from forewarn.agent.effects import is_underway, mover_of, undone_by
+from forewarn.agent.policy import Step
+from forewarn.agent.scene import Scene
+
+_AGAIN = "its event came back while it was being undone"
+
+
+def what_is_left(scene: Scene) -> Runs | None:
+    """The attempts at the preparation that its next life begins with; None: something is still under way."""
+    case = scene.case
+    if any(is_underway(run) for run in case.runs.values()):
+        return None
+    profile = with_bygone(case, scene.profile, scene.profiles)
+    steps = profile.prepared_by()
+    left = {step.name: _left_of(step, run, scene) for step in steps if (run := case.run(step.name)) is not None}
+    # What cannot be undone stays on record too, so that it is said.
+    left |= {name: case.run(name) for name in profile.forgotten}
+    return {(name, Direction.DO): run for name, run in left.items() if run is not None}
+
+
+def _left_of(step: Step, run: Run, scene: Scene) -> Run | None:
+    undo = scene.case.run(step.name, Direction.UNDO)
+    is_undone = undo is not None and undo.outcome is not Outcome.FAILED  # or left to another, which undoes it
+    if run.outcome is Outcome.SKIPPED or is_undone or undone_by(step, scene):
+        return None
+    is_whole = undo is None and not (step.has_undo and mover_of(step, scene))
+    if run.outcome is Outcome.DONE and is_whole:
+        return run
+    # As if it had never been tried, but for what has to be undone.
+    return replace(run, outcome=Outcome.FAILED, tries=0, note=_AGAIN)

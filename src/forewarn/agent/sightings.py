@@ -1,0 +1,186 @@
+"""From what the endpoint says to cases: new, changed, started, gone. Pure.
+
+When an event that an answer lacks is gone, `absence.py` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
+from forewarn.agent.case import DRY_RUN, Case, Consent, Runs
+from forewarn.agent.events import Event, Sighting
+
+
+class Meaning(StrEnum):
+    """What a sighting means for a case."""
+
+    APPEARED = "appeared"
+    RETURNED = "returned"  # it was over, and is there again
+    CHANGED = "changed"
+    STARTED = "started"
+    STILL_THERE = "still there"
+    GONE = "gone"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """A case as it is after a sighting."""
+
+    case: Case
+    what: Meaning
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What came of a sighting."""
+
+    noted: tuple[Noted, ...] = ()
+    missing: frozenset[str] = frozenset()  # open cases whose events the answer lacks: there or not, nobody knows
+    doubts: Mapping[str, Doubt] = field(default_factory=dict)  # what answers that count say against some of them
+    look_after: float | None = None  # in so many seconds another look is wanted; None: it is not
+    back: frozenset[str] = frozenset()  # events that are there again, while something is under way for their end
+
+
+@dataclass(frozen=True, slots=True)
+class Viewpoint:
+    """From where the agent looks."""
+
+    boot: str
+    watched_within: timedelta  # a shorter gap between two answers is no gap
+    apart_seconds: float  # how far apart answers have to be that count against an event
+    which: Callable[[Sequence[str]], str]  # the resource that means this VM
+    choose: Callable[[Event, str], tuple[str, str]]  # for an event and this VM's name in it: the profile, and why
+    has_begun: Callable[[Case], bool]  # whether its preparation was taken up, so that the profile stays
+    left_of: Callable[[Case], Runs | None]  # what counts of an end that is under way; None: wait for it
+
+
+def note(
+    cases: Mapping[str, Case], doubts: Mapping[str, Doubt], sighting: Sighting, viewpoint: Viewpoint
+) -> Notes:
+    """What an answer means for the cases. `doubts` are what earlier answers have left."""
+    events = sighting.document.events
+    noted = [each for event in events if (each := note_event(cases.get(event.id), event, sighting, viewpoint))]
+    there = {event.id for event in events}
+    back = frozenset(there.difference(each.case.id for each in noted))
+    lacking = {case.id: last_seen(case) for case in cases.values() if case.is_open and case.id not in there}
+    absence = judge(lacking, doubts, sighting, viewpoint.apart_seconds)
+    gone = [cases[event] for event in lacking if event in absence.gone]
+    noted += [Noted(_ended(case, sighting.at, viewpoint), Meaning.GONE) for case in gone]
+    missing = frozenset(lacking) - absence.gone
+    return Notes(tuple(noted), missing, absence.doubts, absence.look_after, back)
+
+
+def last_seen(case: Case) -> LastSeen:
+    """What is known of its event, should it be gone."""
+    is_let_go = case.consent is Consent.GIVEN and case.consent_by != DRY_RUN
+    return LastSeen(
+        at=case.last_seen_at,
+        not_before=case.event.not_before,
+        has_started=case.started_at is not None,
+        named_by=case.named_by,
+        let_go_at=(case.consent_at or case.first_seen_at) if is_let_go else None,
+        was_asked=case.consent is not Consent.NONE and case.consent_by != DRY_RUN,
+    )
+
+
+def rename(case: Case, viewpoint: Viewpoint) -> Case:
+    """The case, after the names of this VM have changed."""
+    return _with_event(case, case.event, viewpoint)
+
+
+def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
+    """What it means that an event is there. None: it was over, and what is under way for that ends first."""
+    at = sighting.at
+    if case is None:
+        return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
+    if not case.is_open:
+        left = viewpoint.left_of(case) if case.closed_at is None else {}
+        return None if left is None else Noted(_again(case, event, sighting, viewpoint, left), Meaning.RETURNED)
+    named_by = named_also(case.named_by, sighting.endpoint)
+    seen = replace(case, last_seen_at=at, boot=viewpoint.boot, named_by=named_by)
+    if event == case.event:
+        return Noted(seen, Meaning.STILL_THERE)
+    changed = _with_event(seen, event, viewpoint)
+    if event.has_started and case.started_at is None:
+        return Noted(replace(changed, started_at=at), Meaning.STARTED)
+    return Noted(changed, Meaning.CHANGED)
+
+
+def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
+    at = sighting.at
+    vm = viewpoint.which(event.resources)
+    profile, why = viewpoint.choose(event, vm)
+    return Case(
+        event=event,
+        vm=vm,
+        profile=profile,
+        why=why,
+        first_seen_at=at,
+        last_seen_at=at,
+        not_before=event.not_before,
+        boot=viewpoint.boot,
+        named_by=named_also((), sighting.endpoint),
+        started_at=at if event.has_started else None,
+    )
+
+
+def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint, left: Runs) -> Case:
+    """A second life. Its approval is remembered, as an event is approved once; and what operators said."""
+    again = replace(
+        _new(event, sighting, viewpoint),
+        was_prepared_for=case.was_prepared_for or viewpoint.has_begun(case),
+        consent=case.consent,
+        consent_by=case.consent_by,
+        consent_at=case.consent_at,
+        consent_tries=case.consent_tries,
+        held_by=case.held_by,
+    )
+    if _word_holds(case, again):
+        again = replace(again, told_to_approve_by=case.told_to_approve_by, is_urgent=case.is_urgent)
+    # What is left of the first life stands in the profile of that time.
+    return (
+        _judged_again(replace(again, profile=case.profile, why=case.why, runs=left), viewpoint) if left else again
+    )
+
+
+def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
+    """The case with its event as it is now; the profile is chosen again as long as no preparation has begun."""
+    vm = viewpoint.which(event.resources)
+    changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
+    if not _word_holds(case, changed):
+        changed = replace(changed, told_to_approve_by="", is_urgent=False)
+    if viewpoint.has_begun(case):
+        return _judged_again(changed, viewpoint)
+    profile, why = viewpoint.choose(event, vm)
+    # Another profile has other steps before the approval: what was noted of the first does not count.
+    prepared_at = case.prepared_at if profile == case.profile else None
+    return replace(changed, profile=profile, why=why, prepared_at=prepared_at)
+
+
+def _judged_again(case: Case, viewpoint: Viewpoint) -> Case:
+    """A case whose preparation has begun, after its event has changed. The profile stays, for the undo.
+
+    If the rules ask for another one now, what was done is not what they want before an approval.
+    """
+    if case.started_at is not None or case.event.has_started:
+        return case  # nothing is approved any more
+    profile, why = viewpoint.choose(case.event, case.vm)
+    fits = profile == case.profile
+    words = f"the rules ask for profile {profile} now ({why}), and it is prepared for with {case.profile}"
+    return replace(case, misfit="" if fits else words)
+
+
+def _word_holds(said: Case, now: Case) -> bool:
+    """Whether an operator who said "approve" has meant the event as it is now."""
+    names_no_others = set(now.event.resources) <= set(said.event.resources)
+    return names_no_others and now.event.type == said.event.type and now.is_mine == said.is_mine
+
+
+def _ended(case: Case, at: datetime, viewpoint: Viewpoint) -> Case:
+    has_rebooted = case.boot != viewpoint.boot
+    ending = ending_of(last_seen(case), at, viewpoint.watched_within, has_rebooted=has_rebooted)
+    return replace(case, ending=ending, ended_at=at)

@@ -1,0 +1,327 @@
+"""Which steps of a profile may run now: groups, needs, retries, and the time that is left. Pure.
+
+What several events want is undone when the last of them is over; see `effects.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from forewarn.agent.case import Case, Direction, Outcome, Run
+from forewarn.agent.effects import bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
+from forewarn.agent.policy import Occasion, OnFailure, Step
+from forewarn.agent.scene import Scene
+
+UNDO_TRIES = 10  # the network may come up after the agent does
+CANNOT_BE_UNDONE = "it is not in the file any more, and how it is undone was not kept: see to it by hand"
+_LONGEST_PAUSE = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Run a step, or its undo, for at most that long."""
+
+    step: Step
+    direction: Direction
+    seconds: float
+    try_number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Leave a step out, and say why."""
+
+    step: Step
+    direction: Direction
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rely:
+    """The step's effect is there already: another event's attempt brought it about."""
+
+    step: Step
+    of_event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Give up a step that runs, and say why."""
+
+    step: Step
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class GiveUp:
+    """A step cannot be undone: nobody knows how any more."""
+
+    name: str
+    why: str
+
+
+StepMove = Begin | Skip | Rely | Stop | GiveUp
+
+
+class State(StrEnum):
+    """How far a row of steps is."""
+
+    PENDING = "pending"
+    SUCCESS = "success"
+    HELD = "held"
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a row of steps wants next."""
+
+    state: State = State.SUCCESS
+    moves: list[StepMove] = field(default_factory=list)
+    wake_at: datetime | None = None
+    words: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)  # that hold the rest up
+
+    def is_pending(self) -> bool:
+        """Whether something is not over yet."""
+        return self.state is State.PENDING
+
+    def wait(self, words: str, wake_at: datetime | None = None) -> None:
+        """Something is not over yet."""
+        self.state = State.PENDING
+        self.words.append(words)
+        if wake_at is not None:
+            self.wake_at = min(self.wake_at or wake_at, wake_at)
+
+
+def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) -> Progress:
+    """The steps of an occasion, group by group."""
+    progress = Progress()
+    for group in _groups(scene.profile.on(occasion)):
+        for step in group:
+            _go_on_with(progress, step, scene, deadline)
+        if progress.is_pending():
+            break
+        if failed := [step for step in group if _holds(scene.case, step)]:
+            progress.state = State.HELD
+            progress.failures = [_words_of(scene.case, step) for step in failed]
+            progress.words.extend(_consequence(occasion, words) for words in progress.failures)
+            break
+    return progress
+
+
+def go_back(scene: Scene) -> Progress:
+    """Stop what runs, then undo what was done, the last group first.
+
+    A group waits for the one after it, also while an undo of that is tried again; one that fails for good holds no
+    other up.
+    """
+    progress = Progress()
+    for step in scene.profile.prepared_by():
+        if is_underway(scene.case.run(step.name)):
+            progress.moves.append(Stop(step, "its event is gone"))
+            progress.wait(f"step {step.name} to give up")
+    if progress.is_pending():
+        return progress
+    for group in _groups_to_undo(scene):
+        for step in reversed(group):
+            if step.has_undo and _was_begun(scene.case, step):
+                _undo(progress, step, scene)
+        if progress.is_pending():
+            return progress
+    _see_to_the_rest(progress, scene)
+    return progress
+
+
+def _groups_to_undo(scene: Scene) -> list[list[Step]]:
+    """The last first. What is not in the file any more was done before what is."""
+    bygone = scene.profile.bygone
+    there = _groups(step for step in scene.profile.prepared_by() if step not in bygone)
+    return [*reversed(list(there)), *reversed(list(_groups(bygone)))]
+
+
+def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
+    for name in scene.profile.forgotten:
+        if scene.case.run(name, Direction.UNDO) is None:
+            progress.moves.append(GiveUp(name, CANNOT_BE_UNDONE))
+            progress.wait(f"step {name}, which cannot be undone, to be given up")
+    for step in scene.profile.prepared_by():
+        # A case that is closed is not looked at any more: whoever shares its effect has to have seen its undo.
+        if step.has_undo and (heir := heir_of(step, scene)):
+            progress.wait(f"event {heir} to note that step {step.name} is undone")
+
+
+def wind_up(scene: Scene, occasion: Occasion) -> Progress:
+    """What runs of an occasion that is over is waited for; nothing more of it begins."""
+    progress = Progress()
+    for step in scene.profile.on(occasion):
+        run = scene.case.run(step.name)
+        if run is not None and is_underway(run):
+            progress.wait(_at_it(f"step {step.name}", run))
+    return progress
+
+
+def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    steps = list(steps)
+    for number in sorted({step.group for step in steps}):
+        yield [step for step in steps if step.group == number]
+
+
+def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
+    run = scene.case.run(step.name)
+    if run is None or _may_begin_after_all(run, scene):
+        if not (_misses_a_need(progress, step, scene) or _is_left_to_another(progress, step, scene)):
+            number = run.tries + 1 if run else 1
+            _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, number), scene, deadline)
+    elif is_underway(run):
+        _follow(progress, step, run, scene, deadline)
+    elif _has_tries_left(step, run) and not _is_left_to_another(progress, step, scene):
+        again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
+        _begin_again(progress, again, run, scene, deadline)
+
+
+def _may_begin_after_all(run: Run, scene: Scene) -> bool:
+    """Whether what was lost or left out may be done: a deadline moves, and so does a clock that was wrong."""
+    has_started = scene.case.event.has_started
+    if run.outcome is Outcome.LOST:
+        return not has_started
+    return run.outcome is Outcome.SKIPPED and (not has_started or scene.profile.prepares_when_started)
+
+
+def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: datetime | None) -> None:
+    """Wait for a step that runs. It got its time when it was begun; if NotBefore is nearer now, it has less."""
+    not_before = scene.case.event.not_before
+    has_less = deadline is not None and not (run.not_before and not_before and not_before >= run.not_before)
+    progress.wait(_at_it(f"step {step.name}", run), deadline if has_less else None)
+    if has_less and deadline is not None and scene.now >= deadline:
+        progress.moves.append(Stop(step, "NotBefore came nearer, and its time was up"))
+
+
+def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
+    """Whether a step that has to have succeeded has not; then it is waited for, or this one is left out."""
+    for name in step.needs:
+        needed, run = scene.profile.step(name), scene.case.run(name)
+        if run is not None and run.outcome is Outcome.DONE:
+            continue
+        if run is not None and not (needed and _may_yet_be_done(needed, run, scene)):
+            _leave_out(progress, step, scene, f"it needs {name}, which was not done")
+        else:
+            progress.wait(f"step {step.name}, which needs {name}")
+        return True
+    return False
+
+
+def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
+    """Whether another event's attempt has the same effect, or is about to have it."""
+    found = bringer_of(step, scene) if step.has_undo else None
+    if found is None:
+        return False
+    if found.is_there:
+        progress.moves.append(Rely(step, found.event))
+        progress.wait(f"step {step.name}, done already for event {found.event}")
+    else:
+        progress.wait(f"step {step.name}, under way for event {found.event}")
+    return True
+
+
+def _begin_again(
+    progress: Progress, wanted: Begin, last: Run, scene: Scene, deadline: datetime | None = None
+) -> None:
+    pause = timedelta(seconds=wanted.step.retry_pause_seconds)
+    if wanted.direction is Direction.UNDO:
+        pause = min(pause * 2 ** (last.tries - 1), _LONGEST_PAUSE)
+    ended_at = last.ended_at or last.begun_at
+    again_at = ended_at + pause
+    # Before its own end: the clock was put back, and how long it has been nobody knows.
+    if scene.now >= again_at or scene.now < ended_at:
+        if deadline is None or scene.now < deadline:  # else it stays failed: left out, it would never be undone
+            _begin(progress, wanted, scene, deadline)
+    elif deadline is None or again_at < deadline:
+        progress.wait(f"{_named(wanted)}, tried again at {again_at:%H:%M:%SZ}: {last.note}", again_at)
+
+
+def _begin(progress: Progress, wanted: Begin, scene: Scene, deadline: datetime | None) -> None:
+    """Begin it with what time there is; without any, a first try is left out and a repeat is not made."""
+    left = wanted.seconds if deadline is None else (deadline - scene.now).total_seconds()
+    if left > 0:
+        progress.moves.append(replace(wanted, seconds=min(wanted.seconds, left)))
+        progress.wait(f"{_named(wanted)} to begin")
+    elif wanted.try_number == 1:
+        _leave_out(progress, wanted.step, scene, "no time was left for it")
+
+
+def _leave_out(progress: Progress, step: Step, scene: Scene, why: str) -> None:
+    """Leave a step out, for now. What was lost stays so: it has to be undone."""
+    run = scene.case.run(step.name)
+    if run is None or (run.outcome is Outcome.SKIPPED and run.note != why):
+        _skip(progress, step, Direction.DO, why)
+
+
+def _skip(progress: Progress, step: Step, direction: Direction, why: str) -> None:
+    progress.moves.append(Skip(step, direction, why))
+    progress.wait(f"step {step.name} to be left out")
+
+
+def _undo(progress: Progress, step: Step, scene: Scene) -> None:
+    run = scene.case.run(step.name, Direction.UNDO)
+    if run is not None and is_underway(run):
+        progress.wait(_at_it(f"the undo of step {step.name}", run))
+    elif run is not None and (run.outcome is not Outcome.FAILED or run.tries >= UNDO_TRIES):
+        return
+    # Asked before every try: another event may have come to need it since the last one.
+    elif other := keeper_of(step, scene):
+        if step.is_for_all_events:
+            _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
+        else:
+            progress.wait(f"the undo of step {step.name}, put off until event {other} is over")
+    elif other := undone_by(step, scene):
+        _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
+    elif other := mover_of(step, scene):
+        progress.wait(f"the undo of step {step.name}, after that for event {other}")
+    elif run is None:
+        _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene, None)
+    else:
+        again = Begin(step, Direction.UNDO, step.timeout_seconds, run.tries + 1)
+        _begin_again(progress, again, run, scene)
+
+
+def _has_tries_left(step: Step, run: Run) -> bool:
+    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries
+
+
+def _may_yet_be_done(step: Step, run: Run, scene: Scene) -> bool:
+    is_lost = run.outcome is Outcome.LOST and _may_begin_after_all(run, scene)
+    return is_underway(run) or is_lost or _has_tries_left(step, run)
+
+
+def _was_begun(case: Case, step: Step) -> bool:
+    """Whether there may be something to undo: a failed attempt may have got half way."""
+    run = case.run(step.name)
+    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.LOST}
+
+
+def _holds(case: Case, step: Step) -> bool:
+    run = case.run(step.name)
+    return step.on_failure is OnFailure.HOLD and run is not None and run.outcome is not Outcome.DONE
+
+
+def _words_of(case: Case, step: Step) -> str:
+    run = case.run(step.name)
+    outcome = run.outcome if run else Outcome.FAILED
+    what = {Outcome.SKIPPED: "was left out", Outcome.LOST: "was not done anew"}.get(outcome, "failed")
+    return f"step {step.name} {what}" + (f" ({run.note})" if run and run.note else "")
+
+
+def _consequence(occasion: Occasion, words: str) -> str:
+    """What is waited for after a failure: nobody here does anything more."""
+    return f"its start, unapproved, as {words}" if occasion is Occasion.PREPARE else f"nothing, as {words}"
+
+
+def _named(wanted: Begin) -> str:
+    return ("the undo of " if wanted.direction is Direction.UNDO else "") + f"step {wanted.step.name}"
+
+
+def _at_it(what: str, run: Run) -> str:
+    return f"{what}, at it since {run.begun_at:%H:%M:%SZ}"

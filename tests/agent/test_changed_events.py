@@ -1,0 +1,136 @@
+"""Events that change after their preparation has begun: what was chosen and said was for what they were."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from forewarn.agent.case import Case, Consent
+from forewarn.agent.orders import Order, Refusal, Verb
+from forewarn.agent.policy import Approval, Profile, Rule, Together
+from tests.agent.azure import Azure, event
+from tests.agent.kept import Gate, Stage, kept
+from tests.agent.little_world import a_profile, a_step
+from tests.running import wait_until
+
+LIGHT = a_profile(a_step("note"), name="light", together=Together.EACH)
+NEVER = a_profile(name="never", approval=Approval.NEVER)
+FREEZE = event("E1", EventType="Freeze")
+
+
+def rules(*rules: Rule, light: Profile = LIGHT) -> dict[str, Any]:
+    """Settings by which an event is met lightly if a rule says so, and otherwise never approved."""
+    return {"rules": (*rules, Rule("never")), "profiles": {"light": light, "never": NEVER}}
+
+
+def is_changed(case: Case) -> bool:
+    return bool(case.misfit)
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "then"),
+    [
+        (Rule("light", types=("Freeze",)), FREEZE, event("E1", EventType="Terminate")),
+        (Rule("light", max_resources=1), event("E1"), event("E1", Resources=["web-0", "db-1"])),
+        (Rule("light", sources=("User",)), event("E1"), event("E1", EventSource="Platform")),
+        (
+            Rule("light", max_duration_seconds=9),
+            event("E1", DurationInSeconds=5),
+            event("E1", DurationInSeconds=300),
+        ),
+        (Rule("light"), event("E1"), event("E1", Resources=["db-7"])),
+    ],
+    ids=["its type", "its resources", "its source", "its duration", "whose it is"],
+)
+def test_an_event_whose_rule_is_another_after_its_preparation_began_is_not_approved_by_the_agent(
+    azure: Azure, tmp_path: Path, rule: Rule, first: dict[str, Any], then: dict[str, Any]
+):
+    stage = Stage({"note do": (gate := Gate())})
+    with kept(azure.url, tmp_path, stage, LIGHT, **rules(rule)) as agent:
+        azure.show(first)
+        wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
+        azure.show(then)
+        agent.wait_for(is_changed, "the change")
+        gate.is_open.set()
+        case = agent.wait_for(lambda case: case.prepared_at is not None, "the end of the preparation")
+        azure.wait_for_polls(10)
+        azure.show()
+        agent.wait_until_closed()
+
+    assert azure.approved == []
+    assert case.profile == "light"
+    assert stage.ran() == ["E1 note do", "E1 note undo"], "what was done is undone"
+
+
+def test_what_an_operator_may_do_about_an_event_that_has_changed_is_said(
+    azure: Azure, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    gate = Gate()
+    stage = Stage({"note do": gate})
+    with kept(azure.url, tmp_path, stage, LIGHT, **rules(Rule("light", types=("Freeze",)))) as agent:
+        azure.show(FREEZE)
+        wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
+        azure.show(event("E1", EventType="Terminate"))
+        agent.wait_for(is_changed, "the change")
+        gate.is_open.set()
+        agent.wait_for(lambda case: case.prepared_at is not None, "the end of the preparation")
+        azure.wait_for_polls(2)
+        waiting = agent.keeper.standing.waiting_for["E1"]
+        refused = agent.keeper.say(Order(Verb.APPROVE, "E1", "ann"))
+        agent.keeper.say(Order(Verb.APPROVE, "E1", "ann", is_urgent=True))
+        case = agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
+
+    assert case.misfit.startswith("the rules ask for profile never now (")
+    assert waiting == (f"someone to say: forewarn agent approve --now E1, as {case.misfit}",)
+    assert isinstance(refused, Refusal)
+    assert "forewarn agent approve --now E1" in refused.message
+    assert case.consent_by == "ann"
+    assert "event is not approved any more by the agent" in caplog.messages
+
+
+def test_an_event_that_changes_and_keeps_its_rule_is_approved_after_its_preparation(azure: Azure, tmp_path: Path):
+    stage = Stage({"note do": (gate := Gate())})
+    with kept(azure.url, tmp_path, stage, LIGHT) as agent:
+        azure.show(FREEZE)
+        wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
+        azure.show(event("E1", EventType="Reboot"))
+        agent.wait_for(lambda case: case.event.type == "Reboot", "the change")
+        gate.is_open.set()
+        agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
+
+    assert stage.ran() == ["E1 note do"]
+
+
+@pytest.mark.parametrize(
+    ("then", "is_void"),
+    [
+        (event("E1", Resources=["db-7"]), True),
+        (event("E1", Resources=["web-0", "db-7"]), True),
+        (event("E1", EventType="Terminate"), True),
+        (event("E1", NotBefore="Mon, 02 Mar 2037 12:45:00 GMT"), False),
+    ],
+    ids=["another VM", "another VM too", "another type", "another time"],
+)
+def test_an_operators_approval_is_void_when_the_event_is_for_other_vms_or_of_another_type(
+    azure: Azure, tmp_path: Path, caplog: pytest.LogCaptureFixture, then: dict[str, Any], *, is_void: bool
+):
+    stage = Stage({"note do": (gate := Gate())})
+    manual = a_profile(a_step("note"), name="light", approval=Approval.MANUAL, together=Together.EACH)
+    with kept(azure.url, tmp_path, stage, manual) as agent:
+        azure.show(event("E1"))
+        wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
+        before = agent.case().event
+        agent.keeper.say(Order(Verb.APPROVE, "E1", "ann"))
+        azure.show(then)
+        changed = agent.wait_for(lambda case: case.event != before, "the change")
+        gate.is_open.set()
+        agent.wait_for(lambda case: case.prepared_at is not None, "the end of the preparation")
+        if not is_void:
+            agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
+        azure.wait_for_polls(10)
+
+    assert (changed.told_to_approve_by == "") is is_void
+    assert (azure.approved == []) is is_void
+    assert ("operator's approval is void" in caplog.messages) is is_void

@@ -1,0 +1,265 @@
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from forewarn import __version__
+from tests.agent.azure import Azure, event
+from tests.agent.running_command import FOREWARN, agent, process
+from tests.running import free_port
+
+FINE = """
+names = ["web-1"]
+uses_hostname = false
+[[rules]]
+types = ["Freeze"]
+max_duration_seconds = 9
+profile = "log only"
+[[rules]]
+name = "usual"
+profile = "drain"
+[profiles.drain]
+lead_seconds = "5m"
+approval = "after_success"
+[[profiles.drain.steps]]
+name = "one"
+uses = "command"
+command = ["/bin/sh", "-c", "echo do $EVENT_TYPE >> {notes}"]
+undo = ["/bin/sh", "-c", "echo undo >> {notes}"]
+timeout_seconds = 60
+[[profiles.drain.steps]]
+name = "two"
+uses = "command"
+group = 2
+command = ["/bin/sh", "-c", "{last}"]
+timeout_seconds = 30
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file in which everything is fine."""
+    return written(tmp_path)
+
+
+def written(tmp_path: Path, last: str = "true") -> Path:
+    file = tmp_path / "agent.toml"
+    file.write_text(FINE.replace("{notes}", str(tmp_path / "notes")).replace("{last}", last), encoding="utf-8")
+    return file
+
+
+# check
+
+
+def test_check_says_what_a_file_has(file: Path):
+    done = agent("check", "--config", str(file))
+
+    assert done == (0, f"{file} is fine: 2 rules, 1 profile, 2 steps.\n", "")
+
+
+def test_check_without_a_file_says_what_that_means():
+    done = agent("check", FOREWARN_AGENT_CONFIG="")
+
+    assert (done.code, done.err) == (0, "")
+    assert "the agent logs events, and approves nothing" in done.out
+
+
+def test_check_tells_every_problem_with_its_line_and_exits_1(tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    file.write_text("pol_seconds = 1\n[[rules]]\nprofile = 'x'\n", encoding="utf-8")
+
+    plain = agent("check", "--config", str(file))
+    for_programs = agent("check", "--config", str(file), "--json")
+
+    assert (plain.code, plain.out) == (1, "")
+    assert (
+        plain.err.splitlines()[0]
+        == f"error: {file}:1: The file has no key pol_seconds. Did you mean poll_seconds?"
+    )
+    assert for_programs.code == 1
+    assert [(each["line"], each["message"]) for each in for_programs.json["problems"]] == [
+        (1, "The file has no key pol_seconds."),
+        (3, "There is no profile x."),
+    ]
+
+
+@pytest.mark.parametrize("command", ["run", "explain --type Freeze", "test drain", "status", "approve 4f"])
+def test_every_command_refuses_a_wrong_file_as_check_does(command: str, tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    file.write_text("pol_seconds = 1\n", encoding="utf-8")
+
+    done = agent(*command.split(), "--config", str(file))
+
+    assert (done.code, done.out) == (1, "")
+    assert "agent.toml:1: The file has no key pol_seconds. Did you mean poll_seconds?" in done.err
+
+
+# explain
+
+
+def test_explain_says_rule_by_rule_and_minute_by_minute_what_would_happen(file: Path):
+    done = agent("explain", "--config", str(file), "--type", "reboot", "--at", "2026-03-02T12:00:00Z")
+
+    assert done.err == ""
+    assert done.out.splitlines() == [
+        "Reboot of web-1: Scheduled, not before 12:15:00Z (in 15 min), by Platform",
+        "  whose     this VM's, as web-1",
+        "  rules     rule 1 (line 4): no, its type is Reboot, not Freeze.",
+        "            rule usual (line 8): yes. It leads to profile drain.",
+        "  profile   drain",
+        "  steps     12:10:00Z  one (command), for up to 1 min",
+        "            12:10:00Z  two (command), for up to 30 s",
+        "  approval  It is approved between 12:10:00Z and 12:11:30Z, if every step succeeds.",
+        "  later     Undone when it is over, and no other event needs it: one.",
+    ]
+
+
+def test_explain_takes_an_event_a_document_and_standard_input(file: Path, tmp_path: Path):
+    said = event("A", EventType="Freeze", Resources=["web-1"], DurationInSeconds=5)
+    one, many = tmp_path / "one.json", tmp_path / "many.json"
+    one.write_text(json.dumps(said), encoding="utf-8")
+    many.write_text(
+        json.dumps({"DocumentIncarnation": 1, "Events": [said, said | {"EventId": "B"}]}), encoding="utf-8"
+    )
+
+    from_one = agent("explain", "--config", str(file), "--json", str(one)).json
+    from_many = agent("explain", "--config", str(file), "--json", str(many)).json
+    piped = process([FOREWARN, "agent", "explain", "--config", str(file), "--json", "-"], json.dumps(said)).json
+
+    assert [each["profile"] for each in from_one] == ["log only"]
+    assert [each["event"] for each in from_many] == ["A", "B"]
+    assert [each["why"] for each in piped] == ["rule 1 (line 4) fits"]
+
+
+def test_explain_asks_the_endpoint_what_is_open_and_who_this_vm_is(file: Path, azure: Azure):
+    azure.show(event("A", Resources=["web-0"]))
+
+    done = agent("explain", "--config", str(file), "--endpoint", azure.url, "--json")
+
+    assert done.code == 0, done.err
+    assert [(each["event"], each["vm"], each["profile"]) for each in done.json] == [("A", "web-0", "drain")]
+
+
+def test_explain_without_an_endpoint_that_answers_exits_3(file: Path):
+    done = agent("explain", "--config", str(file), "--endpoint", f"http://127.0.0.1:{free_port()}")
+
+    assert (done.code, done.out) == (3, "")
+    assert "error: The endpoint was asked for its events, and did not say:" in done.err
+    assert "hint:  Name another with --endpoint" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nowhere.json"], 1, "nowhere.json cannot be read: No such file or directory."),
+        (["x.json", "--type", "Freeze"], 2, "not from both"),
+        (["--type", "Freeze", "--at", "soon"], 2, "'soon' is no instant"),
+        (["--type", "Freeze", "--duration", "x"], 2, "--duration: 'x' is no length of time"),
+    ],
+)
+def test_explain_refuses_what_it_cannot_read(arguments: list[str], code: int, words: str, file: Path):
+    done = agent("explain", "--config", str(file), *arguments)
+
+    assert (done.code, done.out) == (code, "")
+    assert words in done.err
+
+
+# test
+
+
+def test_a_profile_is_run_and_undone_for_an_invented_event_and_nothing_is_approved(file: Path, tmp_path: Path):
+    done = agent("test", "--config", str(file), "drain", "--type", "Redeploy")
+
+    assert done.code == 0, done.err
+    assert (tmp_path / "notes").read_text(encoding="utf-8") == "do Redeploy\nundo\n"
+    assert done.out.splitlines()[-1] == "Profile drain succeeded. Nothing was approved."
+
+
+def test_a_profile_that_fails_is_undone_and_exits_1(tmp_path: Path):
+    done = agent("test", "--config", str(written(tmp_path, last="exit 3")), "drain", "--json")
+
+    assert done.code == 1
+    assert (tmp_path / "notes").read_text(encoding="utf-8") == "do Reboot\nundo\n"
+    assert [(each["step"], each["direction"], each["outcome"]) for each in done.json["tried"]] == [
+        ("one", "do", "done"),
+        ("two", "do", "failed"),
+        ("one", "undo", "done"),
+    ]
+
+
+def test_a_profile_that_is_not_there_is_told_with_the_one_that_was_meant(file: Path):
+    done = agent("test", "--config", str(file), "drian")
+
+    assert (done.code, done.err) == (1, "error: There is no profile drian.\nhint:  Did you mean drain?\n")
+
+
+# The command itself.
+
+
+def test_the_agent_is_among_the_commands_and_has_a_help_of_its_own():
+    whole = process([FOREWARN, "--help"])
+    own = process([FOREWARN, "agent", "--help"])
+
+    assert "agent       The program in the guest" in whole.out
+    assert own.code == 0
+    assert own.out.startswith("usage: forewarn agent [OPTIONS] COMMAND [ARGS]...")
+    assert process([FOREWARN, "agent", "--version"]).out == f"forewarn agent {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nonsense"], ["run", "--nonsense"], ["approve"], ["check", "--poll-seconds"], ["run", "--conf"]],
+)
+def test_a_command_that_is_not_understood_exits_2(arguments: list[str]):
+    done = agent(*arguments)
+
+    assert (done.code, done.out) == (2, "")
+    assert "usage: forewarn agent" in done.err
+
+
+def test_a_value_that_a_flag_cannot_have_is_refused():
+    done = agent("check", "--poll-seconds", "never", FOREWARN_AGENT_CONFIG="")
+
+    assert done.code == 1
+    assert "error: --poll-seconds: 'never' is no length of time" in done.err
+
+
+def test_the_command_loads_nothing_but_the_agent_and_the_standard_library(file: Path):
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "sys.argv = ['forewarn', 'agent', 'check', '--config', sys.argv[1]]\n"
+        "from forewarn.cli.entry import main\n"
+        "try:\n    main()\nexcept SystemExit as leaving:\n    assert not leaving.code\n"
+        "for name in sorted(set(sys.modules) - before):\n    print(name, file=sys.stderr)\n"
+    )
+
+    done = process([sys.executable, "-c", code, str(file)])
+
+    assert done.code == 0, done.err
+    loaded = done.err.split()
+    ours = [name for name in loaded if name.partition(".")[0] == "forewarn"]
+    others = {name.partition(".")[0] for name in loaded} - {"forewarn"} - set(sys.stdlib_module_names)
+    assert others == set()
+    assert {name for name in ours if not name.startswith("forewarn.agent")} == {
+        "forewarn",
+        "forewarn.cli",
+        "forewarn.cli.entry",
+    }
+    heavy = {"asyncio", "email", "hashlib", "hmac", "http.client", "secrets", "ssl", "tempfile", "urllib.request"}
+    assert heavy & set(loaded) == set()
+
+
+def test_a_reader_that_has_seen_enough_is_no_failure(file: Path):
+    done = process(["/bin/sh", "-c", f"{FOREWARN} agent explain --config {file} --type Freeze | true; exit 0"])
+
+    assert "Traceback" not in done.err
+
+
+def test_the_help_of_a_flag_with_choices_names_them_all():
+    done = agent("run", "--help")
+
+    assert "--log-format auto|plain|json" in done.out
+    assert "--listen HOST:PORT " in done.out

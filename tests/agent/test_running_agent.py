@@ -1,0 +1,123 @@
+"""The commands with a real agent between them and the endpoint."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.agent.azure import Azure, event
+from tests.agent.running_command import FOREWARN, Outcome, agent, bare
+from tests.running import free_port, wait_until
+
+ID = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA"
+FILE = """
+poll_seconds = 0.2
+[[rules]]
+profile = "drain"
+[profiles.drain]
+approval = "manual"
+[[profiles.drain.steps]]
+name = "note"
+uses = "command"
+command = ["/bin/sh", "-c", "echo do >> {notes}"]
+undo = ["/bin/sh", "-c", "echo undo >> {notes}"]
+"""
+# What a signal's handler does while its thread holds the lock that stopping takes.
+SIGNALLED = """
+import signal
+from contextlib import ExitStack
+from forewarn.agent.daemon import Agent
+from forewarn.agent.journal import Journal
+from forewarn.agent.settings import Settings
+settings = Settings(endpoints=("http://127.0.0.1:9",), is_dry_run=True, listen=None)
+with ExitStack() as at_the_end:
+    agent = Agent(settings, "b-1", Journal, at_the_end)
+    agent._heed_signals()
+    with agent._stop._cond:
+        signal.raise_signal(signal.SIGTERM)
+    agent.run()
+"""
+
+
+class Running:
+    """A real agent, and the commands that talk to it."""
+
+    def __init__(self, tmp_path: Path, endpoint: str) -> None:
+        self.notes = tmp_path / "notes"
+        file = tmp_path / "agent.toml"
+        file.write_text(FILE.replace("{notes}", str(self.notes)), encoding="utf-8")
+        self._where = ("--config", str(file), "--state-dir", str(tmp_path / "state"))
+        self._where += ("--listen", f"127.0.0.1:{free_port()}")
+        self._endpoint = endpoint
+
+    @contextmanager
+    def run(self, *arguments: str) -> Iterator[Running]:
+        command = [FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
+        process = subprocess.Popen(command, env=bare(), stderr=subprocess.PIPE)
+        try:
+            wait_until(lambda: self.tell("status").code == 0, "the agent to answer")
+            yield self
+        finally:
+            process.terminate()
+            _, err = process.communicate(timeout=20)
+        assert process.returncode == 0, err.decode()
+
+    def tell(self, *arguments: str) -> Outcome:
+        return agent(*arguments, *self._where)
+
+    def wait_for(self, condition: Callable[[dict[str, Any]], bool], what: str) -> None:
+        def holds() -> bool:
+            events = self.tell("status", "--json").json["events"]
+            return bool(events) and condition(events[0])
+
+        wait_until(holds, what)
+
+
+@pytest.fixture
+def running(tmp_path: Path, azure: Azure) -> Running:
+    azure.show(event(ID, Resources=["web-0"]))
+    return Running(tmp_path, azure.url)
+
+
+def test_an_operator_holds_releases_and_approves_an_event_by_the_beginning_of_its_id(
+    running: Running, azure: Azure
+):
+    with running.run() as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+        held = there.tell("hold", "4f1c")
+        there.wait_for(lambda case: bool(case["held_by"]), "the hold to be shown")
+        seen = there.tell("status")
+        released = there.tell("release", "4F1C")
+        approved = there.tell("approve", "4f1c9a02")
+        wait_until(lambda: azure.approved == [ID], "the approval")
+        unknown = there.tell("approve", "zz")
+
+    assert (held.code, released.code, approved.code) == (0, 0, 0)
+    assert f"Reboot {ID} of web-0: prepared" in seen.out
+    assert "note: done" in seen.out
+    assert (unknown.code, unknown.err) == (1, "error: There is no event zz. See: forewarn agent status.\n")
+    assert azure.approved == [ID]
+
+
+def test_a_dry_run_touches_nothing_and_says_so(running: Running, azure: Azure, tmp_path: Path):
+    with running.run("--dry-run") as there:
+        there.wait_for(lambda case: case["vm"] == "web-0", "it to be seen")
+        azure.wait_for_polls(3)
+        seen = there.tell("status")
+
+    assert "This is a dry run: nothing is run, nothing is approved." in seen.out
+    assert not running.notes.exists()
+    assert not (tmp_path / "state").exists()
+    assert azure.approved == []
+
+
+def test_a_signal_ends_the_agent_whatever_lock_its_thread_holds():
+    ended = subprocess.run([sys.executable, "-c", SIGNALLED], env=bare(), timeout=30, check=False)
+
+    assert ended.returncode == 0

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from forewarn.agent.case import Direction, Outcome
+from forewarn.agent.clock import Clock
+from forewarn.agent.events import Event
+from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Step
+from forewarn.agent.trial import Trial
+from tests.agent.kinds import KINDS
+from tests.agent.running_command import FOREWARN, bare
+from tests.running import wait_until
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    return tmp_path / "notes"
+
+
+def try_out(notes: Path, *steps: Step, **values: object) -> tuple[Trial, bool]:
+    clock = Clock()
+    event = Event("invented", "Reboot", resources=("web-1",), not_before=clock.now() + timedelta(minutes=15))
+    profile = Profile("drain", steps, lead_seconds=1, approval=Approval.AFTER_SUCCESS)
+    scratch = notes.parent / "scratch"
+    trial = Trial(profile, event, "web-1", clock=clock, find=KINDS.find, scratch=scratch, tell=lambda _: None)
+    return trial, trial.run(**values)  # type: ignore[arg-type]
+
+
+def step(name: str, notes: Path, uses: str = "note", **values: object) -> Step:
+    options = {"file": str(notes), **values.pop("options", {})}  # type: ignore[dict-item]
+    return Step(name, uses, options, has_undo=True, **values)  # type: ignore[arg-type]
+
+
+def test_a_step_named_like_a_path_leads_nowhere_else(notes: Path):
+    elsewhere = notes.parent / "elsewhere"
+
+    _, is_fine = try_out(notes, step(str(elsewhere), notes), step("../up", notes, group=2))
+
+    assert is_fine
+    assert not elsewhere.exists()
+    assert sorted(each.name for each in notes.parent.iterdir()) == ["notes", "scratch"]
+
+
+def test_the_steps_run_in_order_and_are_undone_the_last_first_and_nothing_is_approved(notes: Path):
+    steps = (
+        step("tell", notes, on=Occasion.DETECTED),
+        step("one", notes, group=2, needs=()),
+        step("two", notes, group=3),
+        step("begun", notes, on=Occasion.STARTED, group=4),
+        step("over", notes, on=Occasion.FINISHED),
+        step("never", notes, on=Occasion.CANCELLED),
+    )
+
+    _, is_fine = try_out(notes, *steps)
+
+    lines = notes.read_text(encoding="utf-8").splitlines()
+    assert is_fine
+    assert sorted(lines[:2]) == ["do one Scheduled", "do tell Scheduled"]
+    assert lines[2:] == [
+        "do two Scheduled",
+        "do begun Started",
+        "undo two Started",
+        "undo one Started",
+        "do over Started",
+    ]
+
+
+def test_an_event_that_is_cancelled_is_not_started(notes: Path):
+    steps = (
+        step("one", notes),
+        step("begun", notes, on=Occasion.STARTED),
+        step("gone", notes, on=Occasion.CANCELLED),
+    )
+
+    _, is_fine = try_out(notes, *steps, is_cancelled=True)
+
+    assert is_fine
+    assert notes.read_text(encoding="utf-8").splitlines() == [
+        "do one Scheduled",
+        "undo one Scheduled",
+        "do gone Scheduled",
+    ]
+
+
+def test_a_failed_step_holds_the_rest_and_what_was_begun_is_undone(notes: Path):
+    trial, is_fine = try_out(notes, step("one", notes, options={"fails": 9}), step("two", notes, group=2))
+
+    assert not is_fine
+    assert [(each.step, each.direction, each.outcome) for each in trial.tried] == [
+        ("one", Direction.DO, Outcome.FAILED),
+        ("one", Direction.UNDO, Outcome.DONE),
+    ]
+
+
+def test_a_step_that_succeeds_at_its_second_try_is_fine(notes: Path):
+    flaky = step("one", notes, options={"fails": 1}, retries=1, retry_pause_seconds=0.01)
+
+    trial, is_fine = try_out(notes, flaky)
+
+    assert is_fine
+    assert [each.outcome for each in trial.tried] == [Outcome.FAILED, Outcome.DONE, Outcome.DONE]
+
+
+def test_a_handler_with_a_bug_is_a_failed_step(notes: Path):
+    broken = step("one", notes, uses="broken", on_failure=OnFailure.CONTINUE)
+
+    trial, is_fine = try_out(notes, broken, step("two", notes, group=2))
+
+    assert not is_fine
+    assert trial.tried[0].note == "ZeroDivisionError: a bug"
+    assert "do two Scheduled" in notes.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("occasion", [Occasion.PREPARE, Occasion.STARTED])
+def test_ctrl_c_gives_up_what_runs_and_undoes_what_was_done(tmp_path: Path, occasion: Occasion):
+    file = tmp_path / "agent.toml"
+    file.write_text(
+        f"""
+        [profiles.drain]
+        [[profiles.drain.steps]]
+        name = "one"
+        uses = "command"
+        command = ["touch", "{tmp_path}/done"]
+        undo = ["touch", "{tmp_path}/undone"]
+        [[profiles.drain.steps]]
+        name = "two"
+        uses = "command"
+        on = "{occasion}"
+        group = 2
+        shell = true
+        command = "touch {tmp_path}/hangs; sleep 300"
+        """
+    )
+    command = [FOREWARN, "agent", "test", "--config", str(file), "drain"]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=bare(TMPDIR=str(tmp_path))
+    ) as running:
+        wait_until((tmp_path / "hangs").exists, "the second step to hang")
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=30)
+
+    assert running.returncode == 130
+    assert (tmp_path / "undone").exists()
+    assert "undo of one: done" in out
+    assert "was interrupted" in out
+    assert "given up and undone" in err
+    assert not list(tmp_path.glob("forewarn-agent-test-*"))
+
+
+def test_a_trial_looks_at_its_own_clock_only(notes: Path):
+    at = datetime(2031, 1, 1, tzinfo=UTC)
+    clock = Clock(wall=lambda: at)
+    event = Event("invented", "Reboot", resources=("web-1",), not_before=at + timedelta(minutes=15))
+    seen = []
+    trial = Trial(
+        Profile("drain", (step("one", notes),)),
+        event,
+        "web-1",
+        clock=clock,
+        find=KINDS.find,
+        scratch=notes.parent / "scratch",
+        tell=seen.append,
+    )
+
+    assert trial.run()
+    assert [each.seconds for each in seen] == [0, 0]
