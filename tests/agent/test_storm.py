@@ -24,7 +24,7 @@ def test_an_hour_of_faults_costs_no_event_and_no_false_approval(seed: int, figur
 
 
 def test_a_seed_is_the_same_hour_every_time():
-    assert run_hour(4, 900).trace == run_hour(4, 900).trace
+    assert run_hour(4, 300).trace == run_hour(4, 300).trace
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of a bug that ends a thread
