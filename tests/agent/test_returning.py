@@ -207,7 +207,7 @@ def test_an_event_that_comes_back_while_its_undo_fails_is_prepared_for_again_at_
         azure.show(event("E1"))
         back = agent.wait_for(lambda case: case.is_open, "it to be taken up")
         forgotten = not (scratch / "of its first life").exists()
-        wait_until(lambda: len(stage.tasks) == 3, "the second preparation")
+        wait_until(lambda: len(stage.tasks) == 3, "the second preparation", 30)
         gate.is_open.set()
         agent.wait_for(is_prepared, "the end of it")
         stage.parts["drain undo"] = lambda _: Result(is_done=True)

@@ -229,7 +229,8 @@ def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
 def _begin_again(
     progress: Progress, wanted: Begin, last: Run, scene: Scene, deadline: datetime | None = None
 ) -> None:
-    pause = timedelta(seconds=wanted.step.retry_pause_seconds)
+    # No try so far: its event came back while it was being undone, and nothing is to be waited for.
+    pause = timedelta(seconds=wanted.step.retry_pause_seconds if last.tries else 0)
     if wanted.direction is Direction.UNDO:
         pause = min(pause * 2 ** (last.tries - 1), _LONGEST_PAUSE)
     ended_at = last.ended_at or last.begun_at
