@@ -12,7 +12,6 @@ from forewarn.agent.course import Approve, Close, NotePrepared, NoteUnconfirmed,
 from forewarn.agent.events import STARTED
 from forewarn.agent.orders import Order, Verb, give
 from forewarn.agent.policy import LOG_ONLY, Approval, Profile, Together
-from forewarn.agent.standing import Phase, phase_of
 from tests.agent.little_world import (
     BEGUN,
     DO,
@@ -72,20 +71,6 @@ def test_an_approval_that_led_to_nothing_is_sent_again_once_an_operator_says_so(
     world.change("E1", told_to_approve_by="ann", is_urgent=True).advance(5)
 
     assert world.approved == ["E1", "E1"]
-
-
-@pytest.mark.parametrize("approval", list(Approval))
-def test_that_its_preparation_is_not_what_the_rules_ask_for_is_said_however_its_profile_approves(approval):
-    case = prepared(misfit="the rules ask for something else")
-    held = replace(case, held_by="ann")
-    profile = a_profile(STEP, approval=approval)
-
-    words = plan(case, profile, (), NOW).waiting_for
-    words_if_held = plan(held, profile, (), NOW).waiting_for
-
-    assert words == ("someone to say: forewarn agent approve --now E1, as the rules ask for something else",)
-    assert words_if_held == ("ann, who holds it: forewarn agent release E1", *words)
-    assert phase_of(case, profile) is Phase.CHANGED
 
 
 @pytest.mark.parametrize("outcome", [FAILED, SKIPPED, BEGUN])

@@ -38,7 +38,6 @@ FULL = a_case(
     told_to_approve_by="ann",
     is_urgent=True,
     held_by="bob",
-    misfit="the rules ask for something else",
     was_prepared_for=True,
     ending=Ending.FINISHED,
     ended_at=NOW,

@@ -28,7 +28,7 @@ def test_approving_now_does_not_wait():
     case, words = give(a_case(), order(Verb.APPROVE, is_urgent=True), DRAIN, approves=True)
 
     assert case.is_urgent
-    assert words == "Event E1 is approved at once."
+    assert words == "Event E1 is approved without waiting for its preparation."
 
 
 def test_an_approval_that_was_taken_and_led_to_nothing_is_sent_again_if_an_operator_says_so():

@@ -13,7 +13,7 @@ from forewarn.agent.clock import Clock
 from forewarn.agent.course import prepares_until
 from forewarn.agent.handlers.base import Result
 from forewarn.agent.metrics import Metrics
-from forewarn.agent.policy import Occasion, Step
+from forewarn.agent.policy import Occasion, Profile, Step
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import OUTLIVING, Ended, Runner
 from forewarn.agent.steps import CAME_NEARER
@@ -104,12 +104,11 @@ class Attempts:
 
     def _begin_again(self, case: Case, name: str, direction: Direction, run: Run) -> None:
         """The same try once more, if it is wanted and there is time; otherwise a failure, which is undone."""
-        step = self._profile_of(case).step(name)
-        is_wanted = (
-            case.is_open or direction is Direction.UNDO or (step is not None and step.on is not Occasion.PREPARE)
-        )
-        if step is None or not is_wanted:
-            note = "the agent ended while it ran, and its event is gone"
+        profile = self._profile_of(case)
+        step = profile.step(name)
+        if step is None or not _is_wanted(case, step, direction, profile):
+            why = "the rules do not ask for it any more" if case.is_open else "its event is gone"
+            note = f"the agent ended while it ran, and {why}"
             return self._end(case, name, direction, Result(is_done=False, note=note))
         again = replace(run, begun_at=self._clock.now(), boot=self._boot, not_before=case.event.not_before)
         seconds = self._seconds_left(case, step, direction, again)
@@ -149,3 +148,10 @@ class Attempts:
         )
         ended = replace(run, outcome=outcome, ended_at=now, note=result.note)
         self._book.note(with_run(self._book.cases[case.id], name, direction, ended))
+
+
+def _is_wanted(case: Case, step: Step, direction: Direction, profile: Profile) -> bool:
+    """Whether what an earlier agent has not even begun is still to be done."""
+    if direction is Direction.UNDO:
+        return True
+    return step not in profile.bygone and (case.is_open or step.on is not Occasion.PREPARE)

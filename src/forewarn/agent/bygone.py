@@ -2,7 +2,8 @@
 
 What was done is undone as it was done. A step of the same name that is of another kind or has other options is
 another step: it has to be done too. How the first was done is known by a step of the file that is the same, under
-any name, or by the options that were noted with the attempt. Options that may hold secrets are not noted. Without
+any name, or by the options that were noted with the attempt. They are not noted where one is a secret or a table,
+such as headers or an environment; the arguments of a command are, in a file for the agent's user alone. Without
 any the step cannot be undone; that is said.
 """
 
@@ -33,6 +34,7 @@ def recipe_of(step: Step) -> Recipe:
         timeout_seconds=step.timeout_seconds,
         retry_pause_seconds=step.retry_pause_seconds,
         is_for_all_events=step.is_for_all_events,
+        on=step.on,
     )
 
 
@@ -124,6 +126,7 @@ def _remade(name: str, recipe: Recipe, profiles: Iterable[Profile]) -> Step | No
         name,
         recipe.uses,
         options,
+        on=recipe.on,
         group=recipe.group,
         timeout_seconds=recipe.timeout_seconds,
         retry_pause_seconds=recipe.retry_pause_seconds,

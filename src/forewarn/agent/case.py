@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from forewarn.agent.events import Event
+from forewarn.agent.policy import Occasion
 
 DRY_RUN = "dry run"  # who consents where nothing is approved
 
@@ -57,6 +58,7 @@ class Recipe:
     timeout_seconds: float
     retry_pause_seconds: float
     is_for_all_events: bool
+    on: Occasion = Occasion.PREPARE
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +105,6 @@ class Case:
     told_to_approve_by: str = ""  # the operator who said so
     is_urgent: bool = False  # the operator does not want to wait for its preparation
     held_by: str = ""  # the operator who said "not yet"
-    misfit: str = ""  # why its preparation is not what the rules ask for any more, in words
     was_prepared_for: bool = False  # in an earlier life: then it is again, even if the platform is at it
     ending: Ending | None = None
     ended_at: datetime | None = None
@@ -122,7 +123,7 @@ class Case:
     @property
     def approved_by(self) -> str:
         """Whose approval the endpoint has taken; empty: nobody's, as far as is known."""
-        return self.consent_by if self.consent is Consent.GIVEN else ""
+        return self.consent_by if self.consent is Consent.GIVEN and self.consent_by != DRY_RUN else ""
 
     @property
     def is_open(self) -> bool:

@@ -14,7 +14,7 @@ from forewarn.agent.bygone import edited
 from forewarn.agent.case import Case, Consent, Ending, Outcome
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
-from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
+from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, prepare, wind_up
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
 _CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, and is seen to at the next poll
@@ -115,9 +115,19 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
-    """Whether a step of the preparation was taken up. What was left out was not."""
-    runs = [case.run(name) for name in (*(step.name for step in profile.prepared_by()), *profile.forgotten)]
-    return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
+    """Whether a step of the preparation was taken up, of this profile or of an earlier one; left out is not."""
+    names = (*(step.name for step in profile.prepared_by()), *profile.forgotten)
+    return any(_was_taken_up(case, name) for name in names)
+
+
+def _has_begun_with(case: Case, profile: Profile) -> bool:
+    """The same, of this profile alone: another one's time says nothing of its own."""
+    return any(_was_taken_up(case, step.name) for step in profile.on(Occasion.PREPARE))
+
+
+def _was_taken_up(case: Case, step: str) -> bool:
+    run = case.run(step)
+    return run is not None and run.outcome is not Outcome.SKIPPED
 
 
 def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
@@ -127,7 +137,8 @@ def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
 
 def _concerns_others_alone(case: Case, profile: Profile) -> bool:
     """Whether there is nothing to do about it here but to know it: of these there may be thousands."""
-    return not (case.is_mine or profile.steps or profile.approves_others or case.told_to_approve_by)
+    has_steps = profile.steps or profile.bygone
+    return not (case.is_mine or has_steps or profile.approves_others or case.told_to_approve_by)
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
@@ -169,7 +180,13 @@ def _when_it_is_gone(scene: Scene) -> Plan:
         return _joined([back])
     occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
     # What is put off until another event is over may take days: who is to be told does not wait for it.
-    rows = [back, go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
+    over = (Occasion.DETECTED, Occasion.STARTED)
+    rows = [
+        back,
+        go_on(scene, Occasion.DETECTED),
+        *(wind_up(scene, each) for each in over),
+        go_on(scene, occasion),
+    ]
     if any(row.is_pending() for row in rows):
         return _joined(rows)
     return Plan((Close(),))
@@ -178,15 +195,15 @@ def _when_it_is_gone(scene: Scene) -> Plan:
 def _prepare(scene: Scene) -> Progress:
     """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
     case, profile = scene.case, scene.profile
-    if not has_begun_to_prepare(case, profile):
-        if case.event.has_started and not (profile.prepares_when_started or case.was_prepared_for):
-            return Progress()
-        begins_at = prepares_from(case, profile)
-        if scene.now < begins_at and not case.is_urgent:
-            progress = Progress()
-            progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
-            return progress
-    return go_on(scene, Occasion.PREPARE, prepares_until(case, profile))
+    goes_on = profile.prepares_when_started or case.was_prepared_for or has_begun_to_prepare(case, profile)
+    if case.event.has_started and not goes_on:
+        return Progress()
+    begins_at = prepares_from(case, profile)
+    if scene.now < begins_at and not (case.is_urgent or _has_begun_with(case, profile)):
+        progress = Progress()
+        progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
+        return progress
+    return prepare(scene, prepares_until(case, profile))
 
 
 def _is_newly_prepared(scene: Scene) -> bool:
@@ -205,10 +222,6 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if not case.event.is_scheduled:
         words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)
         return Plan(waiting_for=words)
-    # Said whatever the profile thinks of approvals: it may not be the one that the rules ask for.
-    if case.misfit and case.consent is not Consent.GIVEN and not (case.told_to_approve_by and case.is_urgent):
-        words = (f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",)
-        return Plan(waiting_for=(_words_of_hold(case), *words) if case.held_by else words)
     if profile.approval is Approval.NEVER and not case.told_to_approve_by:
         return Plan()
     if case.consent is Consent.GIVEN:
@@ -216,14 +229,10 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     if not (case.is_mine or profile.approves_others or case.told_to_approve_by):
         return Plan()
     if case.held_by:
-        return Plan(waiting_for=(_words_of_hold(case),))
+        return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
     return _in_company(scene, ready_peers) or _in_time(scene)
-
-
-def _words_of_hold(case: Case) -> str:
-    return f"{case.held_by}, who holds it: forewarn agent release {case.id}"
 
 
 def _until_confirmed(case: Case, now: datetime) -> Plan:

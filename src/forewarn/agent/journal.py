@@ -70,32 +70,33 @@ class Journal:
 
     def save(self, *cases: Case) -> None:
         """Keep cases as they are now; when this returns they are on the disk. If it raises, none of them is."""
-        if len(cases) == 1:
-            return self._save_rows(cases)
         try:
-            self._rows.execute("BEGIN IMMEDIATE")
-            try:
+            if len(cases) == 1:
                 self._save_rows(cases)
-                self._rows.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk may have ended it already
-                    self._rows.execute("ROLLBACK")
-                raise
+            else:
+                self._save_together(cases)
         except sqlite3.Error as problem:
             raise self._problem("written", problem) from problem
 
-    def _save_rows(self, cases: Sequence[Case]) -> None:
+    def _save_together(self, cases: Sequence[Case]) -> None:
+        self._rows.execute("BEGIN IMMEDIATE")
         try:
-            for case in cases:
-                body = json.dumps(write_case(case, with_recipes=True), ensure_ascii=False)
-                closed_at = case.closed_at.timestamp() if case.closed_at else None
-                self._rows.execute(
-                    "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
-                    " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
-                    (case.id, body, closed_at),
-                )
-        except sqlite3.Error as problem:
-            raise self._problem("written", problem) from problem
+            self._save_rows(cases)
+            self._rows.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # a full disk may have ended it already
+                self._rows.execute("ROLLBACK")
+            raise
+
+    def _save_rows(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            body = json.dumps(write_case(case, with_recipes=True), ensure_ascii=False)
+            closed_at = case.closed_at.timestamp() if case.closed_at else None
+            self._rows.execute(
+                "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
+                " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
+                (case.id, body, closed_at),
+            )
 
     def purge(self, before: datetime) -> list[str]:
         """Forget the cases that were closed before then; their events' ids."""

@@ -222,7 +222,7 @@ class Mover:
             closed,
             "event over",
             ending=closed.ending,
-            approval=closed.consent,
+            approval=DRY_RUN if closed.consent_by == DRY_RUN else closed.consent,
             approved_by=closed.approved_by or None,
             asked_by=closed.consent_by or None,
         )

@@ -116,13 +116,7 @@ def _words_of_hold(case: Case) -> str:
 def _words_of_approval(case: Case, profile: Profile) -> str | Refusal:
     """What becomes of it; as the course has it, where the event names several VMs."""
     if case.is_urgent:
-        return f"Event {case.id} is approved at once."
-    if case.misfit:
-        return Refusal(
-            409,
-            f"Event {case.id} has changed: {case.misfit}. "
-            f"To approve it as it is: forewarn agent approve --now {case.id}",
-        )
+        return f"Event {case.id} is approved without waiting for its preparation."
     soon = f"Event {case.id} is approved as soon as it is prepared"
     names = case.event.resources
     if len(names) <= 1 or profile.together is Together.EACH:

@@ -170,8 +170,8 @@ class Eyes:
         if before.told_to_approve_by and not case.told_to_approve_by:
             why = "the event is for another type or for other VMs now"
             self._say(case, "operator's approval is void", logging.WARNING, by=before.told_to_approve_by, why=why)
-        if case.misfit and case.misfit != before.misfit:
-            self._say(case, "event is not approved any more by the agent", logging.WARNING, why=case.misfit)
+        if before.profile != case.profile:
+            self._say(case, "event is met with another profile now", instead_of=before.profile, why=case.why)
 
     def _tell(self, noted: sightings.Noted) -> None:
         case = noted.case
@@ -219,8 +219,6 @@ class Eyes:
         """By the names and the rules of this agent, which may not be those of the one that wrote the journal."""
         judged = sightings.judge_anew(case, self._viewpoint)
         if judged != case:
-            if judged.profile != case.profile:
-                self._say(judged, "event is met with another profile now", profile=judged.profile, why=judged.why)
             self._tell_of_words(case, judged)
             self._book.note(judged)
 

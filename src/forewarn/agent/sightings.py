@@ -54,7 +54,7 @@ class Viewpoint:
     apart_seconds: float  # how far apart answers have to be that count against an event
     which: Callable[[Sequence[str]], str]  # the resource that means this VM
     choose: Callable[[Event, str], tuple[str, str]]  # for an event and this VM's name in it: the profile, and why
-    has_begun: Callable[[Case], bool]  # whether its preparation was taken up, so that the profile stays
+    has_begun: Callable[[Case], bool]  # whether its preparation was taken up
     left_of: Callable[[Case], Runs | None]  # what counts of an end that is under way; None: wait for it
 
 
@@ -141,37 +141,25 @@ def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint, l
     )
     if _word_holds(case, again):
         again = replace(again, told_to_approve_by=case.told_to_approve_by, is_urgent=case.is_urgent)
-    # What is left of the first life stands in the profile of that time.
-    return (
-        _judged_again(replace(again, profile=case.profile, why=case.why, runs=left), viewpoint) if left else again
-    )
+    return replace(again, runs=left)
 
 
 def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
-    """The case with its event as it is now; the profile is chosen again as long as no preparation has begun."""
+    """The case with its event as it is now, and the profile that the rules ask for now.
+
+    What was done for the event as it was is undone in the end, whatever profile it stood in; see `bygone.py`.
+    """
     vm = viewpoint.which(event.resources)
     changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
     if not _word_holds(case, changed):
         changed = replace(changed, told_to_approve_by="", is_urgent=False)
-    if viewpoint.has_begun(case):
-        return _judged_again(changed, viewpoint)
+    has_started = case.started_at is not None or event.has_started
+    if has_started and viewpoint.has_begun(case):
+        return changed  # nothing is approved any more, and what has begun goes on
     profile, why = viewpoint.choose(event, vm)
     # Another profile has other steps before the approval: what was noted of the first does not count.
     prepared_at = case.prepared_at if profile == case.profile else None
     return replace(changed, profile=profile, why=why, prepared_at=prepared_at)
-
-
-def _judged_again(case: Case, viewpoint: Viewpoint) -> Case:
-    """A case whose preparation has begun, after its event has changed. The profile stays, for the undo.
-
-    If the rules ask for another one now, what was done is not what they want before an approval.
-    """
-    if case.started_at is not None or case.event.has_started:
-        return case  # nothing is approved any more
-    profile, why = viewpoint.choose(case.event, case.vm)
-    fits = profile == case.profile
-    words = f"the rules ask for profile {profile} now ({why}), and it is prepared for with {case.profile}"
-    return replace(case, misfit="" if fits else words)
 
 
 def _word_holds(said: Case, now: Case) -> bool:

@@ -20,7 +20,6 @@ class Phase(StrEnum):
     DETECTED = "detected"
     PREPARING = "preparing"
     PREPARED = "prepared"
-    CHANGED = "changed"  # prepared, but not as the rules ask for by now
     APPROVED = "approved"
     STARTED = "started"
     RECOVERING = "recovering"  # gone, and something is left to undo or to tell
@@ -39,7 +38,7 @@ def phase_of(case: Case, profile: Profile) -> Phase:
     if case.consent is Consent.GIVEN:
         return Phase.APPROVED
     if case.prepared_at is not None:
-        return Phase.CHANGED if case.misfit else Phase.PREPARED
+        return Phase.PREPARED
     return Phase.PREPARING if has_begun_to_prepare(case, profile) else Phase.DETECTED
 
 

@@ -119,6 +119,17 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
     return progress
 
 
+def prepare(scene: Scene, deadline: datetime | None) -> Progress:
+    """The steps of the preparation; it is not over while one runs that the rules do not ask for any more."""
+    progress = go_on(scene, Occasion.PREPARE, deadline)
+    own = {step.name for step in scene.profile.on(Occasion.PREPARE)}
+    for step in scene.profile.prepared_by():
+        run = scene.case.run(step.name)
+        if step.name not in own and run is not None and is_underway(run):
+            _follow(progress, step, run, scene, deadline)
+    return progress
+
+
 def go_back(scene: Scene) -> Progress:
     """Stop what runs, then undo what was done, the last group first.
 
@@ -144,9 +155,10 @@ def go_back(scene: Scene) -> Progress:
 
 def _groups_to_undo(scene: Scene) -> list[list[Step]]:
     """The last first. What is not in the file any more was done before what is."""
-    bygone = scene.profile.bygone
-    there = _groups(step for step in scene.profile.prepared_by() if step not in bygone)
-    return [*reversed(list(there)), *reversed(list(_groups(bygone)))]
+    steps, bygone = scene.profile.prepared_by(), scene.profile.bygone
+    there = _groups(step for step in steps if step not in bygone)
+    before = _groups(step for step in steps if step in bygone)
+    return [*reversed(list(there)), *reversed(list(before))]
 
 
 def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
@@ -163,7 +175,8 @@ def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
 def wind_up(scene: Scene, occasion: Occasion) -> Progress:
     """What runs of an occasion that is over is waited for; nothing more of it begins."""
     progress = Progress()
-    for step in scene.profile.on(occasion):
+    bygone = (step for step in scene.profile.bygone if step.on is occasion)
+    for step in (*scene.profile.on(occasion), *bygone):
         run = scene.case.run(step.name)
         if run is not None and is_underway(run):
             progress.wait(_at_it(f"step {step.name}", run))
@@ -179,12 +192,12 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
     run = scene.case.run(step.name)
     if run is None or _may_begin_after_all(run, scene):
-        if not (_misses_a_need(progress, step, scene, deadline) or _is_left_to_another(progress, step, scene)):
+        if not (_waits_for_a_need(progress, step, scene, deadline) or _waits_for_another(progress, step, scene)):
             number = run.tries + 1 if run else 1
             _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, number), scene, deadline)
     elif is_underway(run):
         _follow(progress, step, run, scene, deadline)
-    elif _has_tries_left(step, run, scene) and not _is_left_to_another(progress, step, scene):
+    elif _has_tries_left(step, run, scene) and not _waits_for_another(progress, step, scene):
         again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
         _begin_again(progress, again, run, scene, deadline)
 
@@ -206,8 +219,8 @@ def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: da
         progress.moves.append(Stop(step, CAME_NEARER))
 
 
-def _misses_a_need(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> bool:
-    """Whether a step that has to have succeeded has not; then it is waited for, or this one is left out."""
+def _waits_for_a_need(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> bool:
+    """Wait for steps that have to have succeeded, or leave this one out; whether there was need to."""
     for name in step.needs:
         needed, run = scene.profile.step(name), scene.case.run(name)
         if run is not None and run.outcome is Outcome.DONE:
@@ -220,8 +233,8 @@ def _misses_a_need(progress: Progress, step: Step, scene: Scene, deadline: datet
     return False
 
 
-def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
-    """Whether another event's attempt has the same effect, or is about to have it."""
+def _waits_for_another(progress: Progress, step: Step, scene: Scene) -> bool:
+    """Wait for, or rely on, another event's attempt that has the same effect; whether there is one."""
     found = bringer_of(step, scene) if step.has_undo else None
     if found is None:
         return False
