@@ -12,7 +12,7 @@ import pytest
 
 from forewarn.agent.audit import record_of
 from forewarn.agent.bygone import recipe_of, with_bygone
-from forewarn.agent.case import Case, Outcome
+from forewarn.agent.case import Case, Direction, Outcome
 from forewarn.agent.case_form import write_case
 from forewarn.agent.config import read_settings
 from forewarn.agent.effects import memory_of
@@ -41,6 +41,10 @@ from tests.agent.little_world import (
 OPTIONS = {"command": ["drain"], "undo": ["undrain"]}
 DRAIN = a_profile(a_step(options=OPTIONS), approval=Approval.NEVER)
 NOTHING = a_profile(approval=Approval.NEVER)
+
+
+def begun_in(world: World) -> list[tuple[object, Direction]]:
+    return [(move.step.options, move.direction) for _, move in world.made if isinstance(move, Begin)]
 
 
 def edited(world: World, profile: Profile) -> World:
@@ -107,7 +111,7 @@ def test_what_cannot_be_undone_is_said_all_along_and_the_event_did_not_go_well()
     world.go("E1")
     over = world.cases["E1"]
 
-    assert words == "someone to put step drain back into the file, or to undo it by hand"
+    assert words == "someone to put a step that does what drain did into the file, or to undo it by hand"
     assert world.outcome("E1", "drain", UNDO) is FAILED
     assert "see to it by hand" in over.run("drain", UNDO).note
     assert world.is_closed("E1")
@@ -190,14 +194,25 @@ def test_a_step_that_was_edited_and_whose_options_were_not_kept_is_not_undone_at
     assert world.is_closed("E1")
 
 
-def test_a_step_that_was_edited_there_and_back_is_not_done_again():
+def test_a_step_that_was_edited_there_and_back_is_done_anew_as_something_else_was_done_since():
     world = edited(done(), a_profile(EDITED, approval=Approval.NEVER)).end("E1", "drain")
 
-    edited(world, DRAIN).go("E1")
+    edited(world, DRAIN).end("E1", "drain").go("E1")
     world.end("E1", "drain", UNDO).end("E1", f"{KEPT_AS} (2)", UNDO)
 
-    begun = [(move.step.options, move.direction) for _, move in world.made if isinstance(move, Begin)]
-    assert begun == [(OPTIONS, DO), (EDITED.options, DO), (OPTIONS, UNDO), (EDITED.options, UNDO)]
+    done_so = [(OPTIONS, DO), (EDITED.options, DO), (OPTIONS, DO)]
+    assert begun_in(world) == [*done_so, (OPTIONS, UNDO), (EDITED.options, UNDO)], "the last is undone first"
+    assert world.is_closed("E1")
+
+
+def test_a_step_that_was_edited_there_and_back_before_anything_was_done_counts_as_it_was():
+    late = a_profile(EDITED, approval=Approval.NEVER, lead_seconds=60)
+    world = edited(done(), replace(late, name="late"))
+
+    world.change("E1", profile="late", prepared_at=None).change("E1", profile="drain", prepared_at=None)
+    world.go("E1").end("E1", "drain", UNDO)
+
+    assert begun_in(world) == [(OPTIONS, DO), (OPTIONS, UNDO)]
     assert world.is_closed("E1")
 
 
@@ -238,12 +253,12 @@ def test_an_event_relies_on_what_was_done_for_another_not_on_what_the_file_says_
 
 
 def test_what_a_step_remembers_does_not_lie_where_it_lay_before_it_was_edited():
-    first = a_run(memory="command/drain/drain", recipe=recipe_of(DRAIN.steps[0]))
+    first = a_run(memory="command/drain/drain", recipe=recipe_of(DRAIN.steps[0], "Reboot"))
     scene = Scene(a_case(runs={(KEPT_AS, DO): first}), a_profile(EDITED), (), NOW)
 
     places = [memory_of(step, scene) for step in (EDITED, replace(DRAIN.steps[0], name=KEPT_AS))]
 
-    assert places == [f"command/drain/drain/{recipe_of(EDITED).likeness}", "command/drain/drain"]
+    assert places == [f"command/drain/drain/{recipe_of(EDITED, 'Reboot').likeness}", "command/drain/drain"]
 
 
 def test_a_case_that_is_given_another_profile_is_prepared_by_that_too_and_all_of_it_is_undone():
@@ -281,7 +296,7 @@ def test_nothing_is_undone_under_the_feet_of_an_event_whose_step_is_bygone():
 
 
 def test_a_machine_stays_out_of_service_by_a_step_that_is_bygone():
-    recipe = recipe_of(a_step(uses="readiness", options={}))
+    recipe = recipe_of(a_step(uses="readiness", options={}), "Reboot")
     standing = Standing({"drain": NOTHING})
     standing.cases = (a_case(runs={("out", DO): a_run(DONE, recipe=recipe)}),)
 
@@ -295,7 +310,7 @@ def test_a_journal_that_is_older_does_not_know_how_to_undo_what_the_file_lacks()
 
 
 def test_the_recipe_is_in_the_journal_for_its_owner_alone_and_shown_nowhere_else(tmp_path: Path):
-    case = a_case(runs={("drain", DO): a_run(recipe=recipe_of(DRAIN.steps[0]))})
+    case = a_case(runs={("drain", DO): a_run(recipe=recipe_of(DRAIN.steps[0], "Reboot"))})
     before = os.umask(0)
     try:
         Journal(tmp_path).save(case)
@@ -339,7 +354,7 @@ def test_a_step_renamed_between_two_agents_is_undone_by_the_second(
     assert stage.ran() == ["E1 drain do", "E1 drain undo"]
     assert undone.options == OPTIONS
     assert over.run("drain", UNDO).outcome is Outcome.DONE
-    assert "step drain is not in profile drain any more: it will be undone as it was done" in caplog.text
+    assert "step drain is not in profile drain: it will be undone as it was done" in caplog.text
 
 
 def test_a_step_edited_between_two_agents_is_done_anew_and_each_is_undone_by_its_own_options(

@@ -176,7 +176,7 @@ def test_a_failed_attempt_of_an_open_event_keeps_others_from_undoing_under_its_f
     assert world.outcome("E2", "drain", UNDO) is SKIPPED
 
 
-def test_two_attempts_are_undone_one_after_the_other():
+def test_a_state_that_two_attempts_were_after_is_undone_once():
     step = a_state(on_failure=OnFailure.CONTINUE)
     world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
     world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
@@ -186,7 +186,21 @@ def test_two_attempts_are_undone_one_after_the_other():
     world.end(*first[0])
 
     assert len(first) == 1
-    assert len(world.running()) == 1, "each attempt that acted is undone once"
+    assert world.running() == []
+    assert (world.is_closed("E1"), world.is_closed("E2")) == (True, True)
+
+
+def test_what_two_attempts_did_for_each_event_is_undone_one_after_the_other():
+    step = a_step(on_failure=OnFailure.CONTINUE)
+    world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
+    world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
+
+    world.go("E1", "E2")
+    first = world.running()
+    world.end(*first[0])
+
+    assert len(first) == 1
+    assert len(world.running()) == 1
 
 
 def test_the_same_step_in_another_profile_is_the_same_effect():

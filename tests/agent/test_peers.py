@@ -103,8 +103,19 @@ def test_a_word_counts_for_its_event_only(board: Board, hands: Hands):
         {"resources": ("web-0", "web-1", "web-2")},
         {"not_before": NOW + timedelta(seconds=1)},
         {"not_before": None},
+        {"source": "User"},
+        {"duration_seconds": 900},
+        {"description": "in other words"},
     ],
-    ids=["another type", "one more VM", "another time", "no time"],
+    ids=[
+        "another type",
+        "one more VM",
+        "another time",
+        "no time",
+        "another source",
+        "longer",
+        "described otherwise",
+    ],
 )
 def test_a_word_counts_only_for_the_event_as_the_leader_sees_it(
     board: Board, hands: Hands, change: dict, caplog: pytest.LogCaptureFixture
@@ -120,7 +131,7 @@ def test_a_word_counts_only_for_the_event_as_the_leader_sees_it(
 
 def test_a_word_counts_however_the_leader_spells_and_orders_the_same(board: Board, hands: Hands):
     board.answer(word(now_of(hands)))
-    same = replace(E1, resources=("WEB-1", "web-0"), description="in other words", duration_seconds=9)
+    same = replace(E1, resources=("WEB-1", "web-0"), type=E1.type.upper())
 
     assert board.ready_for(same) == {"web-1"}
 

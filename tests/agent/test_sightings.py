@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -87,6 +88,27 @@ def test_an_event_that_changes_after_its_preparation_began_is_prepared_for_by_th
 
     assert (found.case.profile, found.case.prepared_at) == ("redeploy web-0", None)
     assert found.case.runs == before.runs, "what was done is to be undone"
+
+
+@pytest.mark.parametrize(
+    "unsaid",
+    [
+        {"source": ""},
+        {"minutes": None},
+        {"duration_seconds": None},
+        {"description": ""},
+        {"type": "Unknown"},
+        {"resources": ()},
+    ],
+    ids=lambda unsaid: next(iter(unsaid)),
+)
+def test_what_an_answer_leaves_out_that_an_earlier_one_said_has_not_changed(unsaid: dict[str, Any]):
+    said = {"source": "Platform", "duration_seconds": 9, "description": "a host update"}
+    before = a_case(an_event(**said))
+
+    [found] = noted(before, events=(an_event(**{**said, **unsaid}),)).noted
+
+    assert (found.what, found.case.event) == (Meaning.STILL_THERE, before.event)
 
 
 def test_a_profile_stays_once_its_preparation_has_begun_and_the_platform_too():
@@ -208,6 +230,14 @@ def test_a_case_is_judged_again_when_this_vm_learns_its_name():
     renamed = judge_anew(case, viewpoint("pool_0"))
 
     assert (renamed.vm, renamed.profile) == ("pool_0", "reboot pool_0")
+
+
+def test_a_case_is_judged_by_the_rules_of_now_also_before_this_vm_knows_its_name():
+    case = a_case(vm="web-0", profile="as it was", prepared_at=NOW)
+
+    judged = judge_anew(case, viewpoint("pool_0"), is_named=False)
+
+    assert (judged.vm, judged.profile, judged.prepared_at) == ("web-0", "reboot web-0", None)
 
 
 def test_a_case_remembers_which_endpoints_have_named_its_event():

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.agent.book import with_run
+from forewarn.agent.case import with_run
 from forewarn.agent.policy import OnFailure, Step
 from forewarn.agent.steps import CAME_NEARER, UNDO_TRIES, Begin
 from tests.agent.little_world import (

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from forewarn.agent.book import Book, with_run
-from forewarn.agent.case import Case, Direction, Outcome, Run
+from forewarn.agent.book import Book
+from forewarn.agent.case import Case, Direction, Outcome, Run, next_order, with_run
 from forewarn.agent.clock import Clock
 from forewarn.agent.course import prepares_until
 from forewarn.agent.handlers.base import Result
@@ -110,12 +110,13 @@ class Attempts:
             why = "the rules do not ask for it any more" if case.is_open else "its event is gone"
             note = f"the agent ended while it ran, and {why}"
             return self._end(case, name, direction, Result(is_done=False, note=note))
-        again = replace(run, begun_at=self._clock.now(), boot=self._boot, not_before=case.event.not_before)
+        now = self._clock.now()
+        again = replace(run, begun_at=now, boot=self._boot, order=next_order(case, *self._book.acted_on()))
         seconds = self._seconds_left(case, step, direction, again)
         if seconds <= 0:
             note = "the agent ended while it ran, and no time was left to begin it again"
             return self._end(case, name, direction, Result(is_done=False, note=note))
-        begun = with_run(case, name, direction, again)
+        begun = with_run(case, name, direction, replace(again, until=now + timedelta(seconds=seconds)))
         if not self._book.save_first(begun):
             note = "the agent ended while it ran, and the journal could not be written to begin it again"
             return self._end(case, name, direction, Result(is_done=False, note=note))
@@ -151,7 +152,7 @@ class Attempts:
 
 
 def _is_wanted(case: Case, step: Step, direction: Direction, profile: Profile) -> bool:
-    """Whether what an earlier agent has not even begun is still to be done."""
+    """Whether what an earlier agent began, and nobody finished, is still to be done."""
     if direction is Direction.UNDO:
         return True
     return step not in profile.bygone and (case.is_open or step.on is not Occasion.PREPARE)

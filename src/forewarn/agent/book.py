@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.case import Case, Consent, Direction, Run
+from forewarn.agent.case import Case, Consent
 from forewarn.agent.journal import Journal, JournalProblem
 from forewarn.agent.metrics import Metrics
 
@@ -140,14 +139,3 @@ def _is_only_noted(case: Case) -> bool:
     """Whether nothing was ever done or said here about it: an event of others, which the endpoint tells again."""
     is_untouched = case.consent is Consent.NONE and not (case.runs or case.told_to_approve_by or case.held_by)
     return is_untouched and not case.is_mine
-
-
-def with_other_names(case: Case, names: Mapping[str, str]) -> Case:
-    """The case with what was done by some steps under other names; whether it is prepared is found out anew."""
-    runs = {(names.get(name, name), direction): run for (name, direction), run in case.runs.items()}
-    return replace(case, runs=runs, prepared_at=None)
-
-
-def with_run(case: Case, step: str, direction: Direction, run: Run) -> Case:
-    """The case with a step's last attempt."""
-    return replace(case, runs={**case.runs, (step, direction): run})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,9 +12,13 @@ from forewarn.agent.events import Event
 
 
 def as_seen(event: Event) -> str:
-    """What an event is about, for two agents to compare: its type, when it is due, and all that it names."""
+    """What an event is about, for two agents to compare: all that rules may choose by."""
     due = event.not_before.isoformat(timespec="seconds") if event.not_before else "-"
-    return " ".join((event.type.lower(), due, *sorted(name.lower() for name in event.resources)))
+    source = event.source.lower() or "-"
+    lasts = "-" if event.duration_seconds is None else str(event.duration_seconds)
+    description = f"{zlib.crc32(event.description.encode()):08x}"
+    names = sorted(name.lower() for name in event.resources)
+    return " ".join((event.type.lower(), due, source, lasts, description, *names))
 
 
 @dataclass(frozen=True, slots=True)

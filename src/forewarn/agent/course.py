@@ -10,8 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import edited
-from forewarn.agent.case import Case, Consent, Ending, Outcome
+from forewarn.agent.bygone import Renamed, renamed
+from forewarn.agent.case import Case, Consent, Ending, Outcome, has_acted
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, prepare, wind_up
@@ -33,10 +33,15 @@ class NoteLost:
 
 
 @dataclass(frozen=True, slots=True)
-class NoteEdited:
-    """The file was edited: what was done is known by other names from now on, see `bygone.edited`."""
+class NoteUnprepared:
+    """Something more is to be done before the approval than was known when it was prepared."""
 
-    names: Mapping[str, str]
+
+@dataclass(frozen=True, slots=True)
+class NoteRenamed:
+    """Steps of the same names are others by now, or the same again."""
+
+    names: Renamed
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,7 @@ class Close:
     """Nothing is left to do."""
 
 
-CaseMove = NotePrepared | NoteLost | NoteEdited | LookAgain | Approve | NoteUnconfirmed | Close
+CaseMove = NotePrepared | NoteUnprepared | NoteLost | NoteRenamed | LookAgain | Approve | NoteUnconfirmed | Close
 Move = StepMove | CaseMove
 
 
@@ -92,7 +97,8 @@ def plan(
     scene = Scene(case, profile, others, now, profiles or {}, view or View())
     wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
     words = tuple(
-        f"someone to put step {name} back into the file, or to undo it by hand" for name in profile.forgotten
+        f"someone to put a step that does what {name} did into the file, or to undo it by hand"
+        for name in profile.forgotten
     )
     return replace(wanted, waiting_for=(*wanted.waiting_for, *words)) if words else wanted
 
@@ -116,18 +122,17 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up, of this profile or of an earlier one; left out is not."""
-    names = (*(step.name for step in profile.prepared_by()), *profile.forgotten)
-    return any(_was_taken_up(case, name) for name in names)
+    return any(has_acted(case.run(name)) for name in _prepared_by(profile))
 
 
 def _has_begun_with(case: Case, profile: Profile) -> bool:
-    """The same, of this profile alone: another one's time says nothing of its own."""
-    return any(_was_taken_up(case, step.name) for step in profile.on(Occasion.PREPARE))
+    """Whether this profile wanted any of it: what an earlier one did says nothing of when this one begins."""
+    runs = (case.run(name) for name in _prepared_by(profile))
+    return any(run is not None and has_acted(run) and run.profile in {"", profile.name} for run in runs)
 
 
-def _was_taken_up(case: Case, step: str) -> bool:
-    run = case.run(step)
-    return run is not None and run.outcome is not Outcome.SKIPPED
+def _prepared_by(profile: Profile) -> tuple[str, ...]:
+    return (*(step.name for step in profile.prepared_by()), *profile.forgotten)
 
 
 def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
@@ -142,8 +147,9 @@ def _concerns_others_alone(case: Case, profile: Profile) -> bool:
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
-    if names := edited(scene.case, scene.profile):
-        return Plan((NoteEdited(names),), waiting_for=("its preparation, anew: the file was edited since",))
+    if names := renamed(scene.case, scene.profile):
+        words = "its preparation, anew: the event has changed since, or the file"
+        return Plan((NoteRenamed(names),), waiting_for=(words,))
     if lost := _lost(scene):
         return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
     rows = [go_on(scene, Occasion.DETECTED)]
@@ -154,6 +160,8 @@ def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
     side = _joined(rows)
     if preparation.state is State.SUCCESS and _is_newly_prepared(scene):
         return Plan((*side.moves, NotePrepared()), side.wake_at, side.waiting_for)
+    if preparation.state is not State.SUCCESS and _was_prepared(scene.case):
+        return Plan((*side.moves, NoteUnprepared()), side.wake_at, side.waiting_for)
     consent = _consent(scene, preparation.state, ready_peers)
     return Plan(
         (*side.moves, *consent.moves),
@@ -195,7 +203,7 @@ def _when_it_is_gone(scene: Scene) -> Plan:
 def _prepare(scene: Scene) -> Progress:
     """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
     case, profile = scene.case, scene.profile
-    goes_on = profile.prepares_when_started or case.was_prepared_for or has_begun_to_prepare(case, profile)
+    goes_on = profile.prepares_when_started or case.was_prepared_for or _has_begun_with(case, profile)
     if case.event.has_started and not goes_on:
         return Progress()
     begins_at = prepares_from(case, profile)
@@ -211,6 +219,11 @@ def _is_newly_prepared(scene: Scene) -> bool:
     case = scene.case
     has_had_one = not case.event.has_started or has_begun_to_prepare(case, scene.profile)
     return case.prepared_at is None and has_had_one
+
+
+def _was_prepared(case: Case) -> bool:
+    """Whether it counts as prepared, and may still be approved by that."""
+    return case.prepared_at is not None and case.started_at is None and not case.event.has_started
 
 
 def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> Plan:
@@ -232,6 +245,10 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
         return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
+    if _waits_for_its_time(case, profile) and case.event.not_before is None:
+        return Plan(
+            waiting_for=("an answer of the endpoint that says NotBefore: it is approved just before that",)
+        )
     return _in_company(scene, ready_peers) or _in_time(scene)
 
 
@@ -292,9 +309,13 @@ def _lets_go_at(case: Case, profile: Profile) -> datetime | None:
     instants = []
     if case.prepared_at is not None:
         instants.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
-    if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
+    if _waits_for_its_time(case, profile) and case.event.not_before is not None:
         instants.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
     return max(instants, default=None)
+
+
+def _waits_for_its_time(case: Case, profile: Profile) -> bool:
+    return profile.approval is Approval.BEFORE_DEADLINE and not case.told_to_approve_by
 
 
 def _in_time(scene: Scene) -> Plan:

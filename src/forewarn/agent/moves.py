@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
-from forewarn.agent.book import Book, with_other_names, with_run
-from forewarn.agent.bygone import recipe_of
-from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run
+from forewarn.agent.book import Book
+from forewarn.agent.bygone import Renamed, recipe_of, with_other_names
+from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run, lost, next_order, with_run
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import memory_of
 from forewarn.agent.metrics import Metrics
@@ -84,10 +84,13 @@ class Mover:
                 prepared = replace(case, prepared_at=self._clock.now())
                 self._say(prepared, "event prepared")
                 self._book.note(prepared)
+            case course.NoteUnprepared():
+                self._say(case, "event is not prepared any more: there is more to be done")
+                self._book.note(replace(case, prepared_at=None))
             case course.NoteLost():
                 self._note_lost(case, move.steps)
-            case course.NoteEdited():
-                self._note_edited(case, move.names)
+            case course.NoteRenamed():
+                self._note_renamed(case, move.names)
             case course.NoteUnconfirmed():
                 self._note_unconfirmed(case)
             case course.Close():
@@ -97,17 +100,19 @@ class Mover:
     def _begin(self, case: Case, move: steps.Begin) -> bool:
         if not self._runner.has_room:
             return False
-        memory = self._memory_of(case, move.step)
         last = case.run(move.step.name, move.direction)
+        now = self._clock.now()
         run = Run(
             Outcome.BEGUN,
             move.try_number,
-            self._clock.now(),
+            now,
             boot=self._boot,
             tries_before=last.tries_before if last else 0,
-            recipe=recipe_of(move.step) if move.direction is Direction.DO else None,
-            not_before=case.event.not_before,
-            memory=memory,
+            until=now + timedelta(seconds=move.seconds),
+            order=next_order(case, *self._book.acted_on()),
+            profile=case.profile,
+            recipe=recipe_of(move.step, case.event.type) if move.direction is Direction.DO else None,
+            memory=self._memory_of(case, move.step),
         )
         begun = with_run(case, move.step.name, move.direction, run)
         if not self._book.save_first(begun):
@@ -147,10 +152,19 @@ class Mover:
 
     def _rely(self, case: Case, move: steps.Rely) -> bool:
         now = self._clock.now()
-        note = f"done already for event {move.of_event}"
-        memory = self._memory_of(case, move.step)
-        recipe = recipe_of(move.step)
-        run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event, recipe=recipe, memory=memory)
+        run = Run(
+            Outcome.DONE,
+            0,
+            now,
+            now,
+            boot=self._boot,
+            note=f"done already for event {move.of_event}",
+            of_event=move.of_event,
+            order=next_order(case, *self._book.acted_on()),
+            profile=case.profile,
+            recipe=recipe_of(move.step, case.event.type),
+            memory=self._memory_of(case, move.step),
+        )
         self._say(case, "step done already", step=move.step.name, of_event=move.of_event)
         self._book.note(with_run(case, move.step.name, Direction.DO, run))
         return True
@@ -158,24 +172,27 @@ class Mover:
     def _note_lost(self, case: Case, names: tuple[str, ...]) -> None:
         """What was done before the machine booted is to be done anew, and to be undone all the same."""
         runs = {
-            (name, direction): replace(run, outcome=Outcome.LOST, tries_before=run.tries)
-            if name in names and direction is Direction.DO
-            else run
+            (name, direction): lost(run) if name in names and direction is Direction.DO else run
             for (name, direction), run in case.runs.items()
         }
         words = "the machine has booted since it was prepared: that counts as lost, and is done anew"
         self._say(case, words, logging.WARNING, steps=" ".join(names))
         self._book.note(replace(case, runs=runs, prepared_at=None))
 
-    def _note_edited(self, case: Case, names: Mapping[str, str]) -> None:
-        """What was done is undone as it was done, in the end; what the file says by now is done too."""
-        for name, kept_as in names.items():
-            if kept_as in {step.name for step in self._profile_of(case).steps}:
-                self._say(case, "step is in the file again as it was done", step=kept_as)
-                continue
-            words = "step was edited: it is done as the file says now, and what was done is undone as it was"
+    def _note_renamed(self, case: Case, names: Renamed) -> None:
+        """What was done is undone as it was done, in the end; what the step is by now is done too."""
+        for name, kept_as in names.aside.items():
+            words = "step is another by now: it is done too, and what was done is undone as it was"
             self._say(case, words, logging.WARNING, step=name, kept_as=kept_as)
             self._runner.forget(case.id, name)  # its attempts are counted anew
+        for name in names.back.values():
+            is_stale = name in names.stale
+            words = (
+                "step is again as it was done before, and done anew"
+                if is_stale
+                else "step counts again as it was done"
+            )
+            self._say(case, words, step=name)
         self._book.note(with_other_names(case, names))
 
     def _look_for(self, case: Case, *, is_early: bool) -> None:

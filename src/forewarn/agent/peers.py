@@ -71,7 +71,7 @@ class Board:
         self._forgets_at = 0.0  # on the monotonic clock
         self._born_at = clock.monotonic()
         self._objection = ""  # how the last one that was logged begins
-        self._misfits: dict[tuple[str, str], str] = {}  # by event and VM: the last one that was logged
+        self._mismatches: dict[tuple[str, str], str] = {}  # by event and VM: the last one that was logged
 
     def ready_for(self, event: Event) -> set[str]:
         """The VMs whose word for the event, as it is seen here, still counts."""
@@ -85,14 +85,14 @@ class Board:
         seen_as = as_seen(event)
         for vm, word in words.items():
             if word.seen_as != seen_as:
-                self._say_misfit(event.id, vm, word.seen_as, seen_as)
+                self._say_mismatch(event.id, vm, word.seen_as, seen_as)
         return {vm for vm, word in words.items() if word.seen_as == seen_as}
 
-    def _say_misfit(self, event: str, vm: str, theirs: str, ours: str) -> None:
-        if self._misfits.get((event, vm)) != f"{theirs} {ours}":
-            if len(self._misfits) >= _MOST_WORDS:
-                self._misfits.clear()
-            self._misfits[event, vm] = f"{theirs} {ours}"
+    def _say_mismatch(self, event: str, vm: str, theirs: str, ours: str) -> None:
+        if self._mismatches.get((event, vm)) != f"{theirs} {ours}":
+            if len(self._mismatches) >= _MOST_WORDS:
+                self._mismatches.clear()
+            self._mismatches[event, vm] = f"{theirs} {ours}"
             words = "a peer's word does not count: it sees the event as another than this agent does"
             log.warning(words, extra={"event": event, "vm": vm, "theirs": theirs, "ours": ours})
 

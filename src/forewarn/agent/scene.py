@@ -39,18 +39,17 @@ class Scene:
         return run.boot == self.view.boot or not (run.boot and self.view.boot)
 
     def rivals(self, step: Step) -> Iterator[tuple[Case, Run, Run | None]]:
-        """Attempts for other cases that were after the same, and those at their undo. What was done counts.
+        """Other attempts that were after the same, and those at their undo; of this case, under other names.
 
         What the file says by now counts only where an older journal did not note what was done.
         """
         likeness = likeness_of(step)
-        for each in self.others:
-            if each.id == self.case.id:
-                continue
+        others = (each for each in self.others if each.id != self.case.id)
+        for each in (self.case, *others):
             for (name, direction), run in each.runs.items():
-                if direction is Direction.DO and (
-                    was_after(run, step, likeness) if run.recipe else self._is_said_to_be(step, each, name)
-                ):
+                if direction is Direction.UNDO or (each is self.case and name == step.name):
+                    continue
+                if was_after(run, step, likeness) if run.recipe else self._is_said_to_be(step, each, name):
                     yield each, run, each.run(name, Direction.UNDO)
 
     def _is_said_to_be(self, step: Step, case: Case, name: str) -> bool:

@@ -208,16 +208,15 @@ class Eyes:
         log.info("this VM is %s", " or ".join(self._names.known) or "not named")
         self._is_named = True
         for case in list(self._book.unclosed()):
-            # Who does not know its name yet does not unlearn what its journal says.
-            if case.is_open and (name or self._names.which(case.event.resources) == case.vm):
-                self._judge_anew(case)
+            if case.is_open:
+                self._judge_anew(case, is_named=bool(name))
         waiting, self._unnamed = self._unnamed, None
         if waiting is not None:
             self._note_sighting(waiting)
 
-    def _judge_anew(self, case: Case) -> None:
+    def _judge_anew(self, case: Case, *, is_named: bool) -> None:
         """By the names and the rules of this agent, which may not be those of the one that wrote the journal."""
-        judged = sightings.judge_anew(case, self._viewpoint)
+        judged = sightings.judge_anew(case, self._viewpoint, is_named=is_named)
         if judged != case:
             self._tell_of_words(case, judged)
             self._book.note(judged)

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
 from forewarn.agent.case import DRY_RUN, Case, Consent, Runs
-from forewarn.agent.events import Event, Sighting
+from forewarn.agent.events import UNKNOWN, Event, Sighting
 
 
 class Meaning(StrEnum):
@@ -87,14 +87,20 @@ def last_seen(case: Case) -> LastSeen:
     )
 
 
-def judge_anew(case: Case, viewpoint: Viewpoint) -> Case:
-    """The case, after the names of this VM or its rules have changed."""
-    return _with_event(case, case.event, viewpoint)
+def judge_anew(case: Case, viewpoint: Viewpoint, *, is_named: bool = True) -> Case:
+    """The case, after the names of this VM or its rules have changed.
+
+    Who does not know its name yet does not unlearn what its journal says of whose the event is.
+    """
+    vm = viewpoint.which(case.event.resources)
+    return _judged(case, case.event, vm if is_named else vm or case.vm, viewpoint)
 
 
 def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
     """What it means that an event is there. None: it was over, and what is under way for that ends first."""
     at = sighting.at
+    if case is not None and case.is_open:
+        event = _completed(event, case.event)
     if case is None:
         return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
     if not case.is_open:
@@ -144,12 +150,28 @@ def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint, l
     return replace(again, runs=left)
 
 
+def _completed(event: Event, before: Event) -> Event:
+    """The event; what an answer leaves out that an earlier one said, as a version may, has not changed."""
+    return replace(
+        event,
+        type=before.type if event.type == UNKNOWN else event.type,
+        resources=event.resources or before.resources,
+        not_before=event.not_before or (None if event.has_started else before.not_before),
+        source=event.source or before.source,
+        description=event.description or before.description,
+        duration_seconds=before.duration_seconds if event.duration_seconds is None else event.duration_seconds,
+    )
+
+
 def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
+    return _judged(case, event, viewpoint.which(event.resources), viewpoint)
+
+
+def _judged(case: Case, event: Event, vm: str, viewpoint: Viewpoint) -> Case:
     """The case with its event as it is now, and the profile that the rules ask for now.
 
     What was done for the event as it was is undone in the end, whatever profile it stood in; see `bygone.py`.
     """
-    vm = viewpoint.which(event.resources)
     changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
     if not _word_holds(case, changed):
         changed = replace(changed, told_to_approve_by="", is_urgent=False)

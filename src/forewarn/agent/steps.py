@@ -10,15 +10,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.case import Case, Direction, Outcome, Run
-from forewarn.agent.effects import bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
+from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway
+from forewarn.agent.effects import bringer_of, heir_of, keeper_of, mover_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
+from forewarn.agent.undo_order import groups_to_undo
 
 UNDO_TRIES = 10  # the network may come up after the agent does
-CANNOT_BE_UNDONE = "it is not in the file any more, and how it is undone was not kept: see to it by hand"
+CANNOT_BE_UNDONE = "its profile does not have it, and how it is undone was not kept: see to it by hand"
 CAME_NEARER = "NotBefore came nearer, and its time was up"  # which is no failure of the step, and no try
 _LONGEST_PAUSE = timedelta(seconds=60)
+_ROUNDING = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def prepare(scene: Scene, deadline: datetime | None) -> Progress:
 
 
 def go_back(scene: Scene) -> Progress:
-    """Stop what runs, then undo what was done, the last group first.
+    """Stop what runs, then undo what was done, the last first; what was begun as one group is undone as one.
 
     A group waits for the one after it, also while an undo of that is tried again; one that fails for good holds no
     other up.
@@ -143,22 +145,13 @@ def go_back(scene: Scene) -> Progress:
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
         return progress
-    for group in _groups_to_undo(scene):
-        for step in reversed(group):
-            if step.has_undo and _was_begun(scene.case, step):
-                _undo(progress, step, scene)
+    for group in groups_to_undo(scene):
+        for step in group:
+            _undo(progress, step, scene)
         if progress.is_pending():
             return progress
     _see_to_the_rest(progress, scene)
     return progress
-
-
-def _groups_to_undo(scene: Scene) -> list[list[Step]]:
-    """The last first. What is not in the file any more was done before what is."""
-    steps, bygone = scene.profile.prepared_by(), scene.profile.bygone
-    there = _groups(step for step in steps if step not in bygone)
-    before = _groups(step for step in steps if step in bygone)
-    return [*reversed(list(there)), *reversed(list(before))]
 
 
 def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
@@ -211,11 +204,12 @@ def _may_begin_after_all(run: Run, scene: Scene) -> bool:
 
 
 def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: datetime | None) -> None:
-    """Wait for a step that runs. It got its time when it was begun; if NotBefore is nearer now, it has less."""
-    not_before = scene.case.event.not_before
-    has_less = deadline is not None and not (run.not_before and not_before and not_before >= run.not_before)
-    progress.wait(_at_it(f"step {step.name}", run), deadline if has_less else None)
-    if has_less and deadline is not None and scene.now >= deadline:
+    """Wait for a step that runs. It got its time when it was begun; if the deadline is nearer now, it has less."""
+    if deadline is None or (run.until is not None and run.until - _ROUNDING <= deadline):
+        progress.wait(_at_it(f"step {step.name}", run))
+        return
+    progress.wait(_at_it(f"step {step.name}", run), deadline)
+    if scene.now >= deadline:
         progress.moves.append(Stop(step, CAME_NEARER))
 
 
@@ -319,12 +313,6 @@ def _may_yet_be_done(step: Step, run: Run, scene: Scene, deadline: datetime | No
     is_lost = run.outcome is Outcome.LOST and _may_begin_after_all(run, scene)
     has_time = deadline is None or scene.now < deadline
     return is_underway(run) or (has_time and (is_lost or _has_tries_left(step, run, scene)))
-
-
-def _was_begun(case: Case, step: Step) -> bool:
-    """Whether there may be something to undo: a failed attempt may have got half way."""
-    run = case.run(step.name)
-    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.LOST}
 
 
 def _holds(case: Case, step: Step) -> bool:
