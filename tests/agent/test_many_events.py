@@ -106,7 +106,7 @@ def test_many_events_that_are_over_and_wait_for_another_are_all_looked_at_and_ke
     with kept(azure.url, tmp_path, Stage(), drain) as agent:
         azure.show(event("E1"), *others)
         wait_until(lambda: len(agent.keeper.standing.cases) == 151, "all of them")
-    run = a_run(recipe=recipe_of(drain.steps[0]))
+    run = a_run(recipe=recipe_of(drain.steps[0], "Reboot"))
     journal = Journal(tmp_path)
     journal.save(*(replace(case, runs={("drain", DO): run}) for case in journal.load()))
     journal.close()
