@@ -85,8 +85,11 @@ class Gate:
 class Kept:
     """One agent without a process of its own."""
 
-    def __init__(self, url: str, place: Path, stage: Stage, profile: Profile, boot: str, **settings: Any) -> None:
+    def __init__(
+        self, url: str, place: Path, stage: Stage, profile: Profile, boot: str, name: str, **settings: Any
+    ) -> None:
         self.stage = stage
+        self._name = name
         self.settings = Settings(
             state_dir=place,
             **(
@@ -119,7 +122,7 @@ class Kept:
         )
         watcher = Watcher(metadata, clock, settings, self.keeper.send, self.keeper.send)
         self.keeper.look_again = watcher.look_again
-        self.keeper.send(Named("web-0"))
+        self.keeper.send(Named(self._name))
         watching = threading.Thread(target=watcher.run, args=(self._stop,), daemon=True)
         watching.start()
         self._is_up.set()
@@ -161,10 +164,10 @@ class Kept:
 
 @contextmanager
 def kept(
-    url: str, place: Path, stage: Stage, profile: Profile, boot: str = "b-1", **settings: Any
+    url: str, place: Path, stage: Stage, profile: Profile, boot: str = "b-1", name: str = "web-0", **settings: Any
 ) -> Iterator[Kept]:
     """A keeper for the length of a block."""
-    agent = Kept(url, place, stage, profile, boot, **settings)
+    agent = Kept(url, place, stage, profile, boot, name, **settings)
     try:
         yield agent
         assert agent.thread.is_alive(), "the keeper has died"

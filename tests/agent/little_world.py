@@ -8,9 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from forewarn.agent import course, steps
-from forewarn.agent.book import with_run
-from forewarn.agent.bygone import recipe_of
-from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
+from forewarn.agent.bygone import recipe_of, with_bygone, with_other_names
+from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run, lost, next_order, with_run
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Step
 from forewarn.agent.scene import View
@@ -106,9 +105,8 @@ class World:
     def plan(self, event: str) -> course.Plan:
         case = self.cases[event]
         others = [each for each in self.cases.values() if each.closed_at is None]
-        return course.plan(
-            case, self.profiles[case.profile], others, self.now, self.ready, self.profiles, self.view
-        )
+        profile = with_bygone(case, self.profiles[case.profile], self.profiles)
+        return course.plan(case, profile, others, self.now, self.ready, self.profiles, self.view)
 
     def settle(self) -> World:
         """Make moves until there are none, as the keeper does: open cases first."""
@@ -139,8 +137,10 @@ class World:
                     self.now,
                     boot=self.view.boot,
                     tries_before=last.tries_before if last else 0,
-                    not_before=case.event.not_before,
-                    recipe=recipe_of(move.step) if move.direction is DO else None,
+                    until=self.now + timedelta(seconds=move.seconds),
+                    order=next_order(*self.cases.values()),
+                    profile=case.profile,
+                    recipe=recipe_of(move.step, case.event.type) if move.direction is DO else None,
                 )
                 self.acted.append((event, move.step.name, move.direction))
                 self.cases[event] = with_run(case, move.step.name, move.direction, run)
@@ -155,7 +155,9 @@ class World:
                     self.now,
                     boot=self.view.boot,
                     of_event=move.of_event,
-                    recipe=recipe_of(move.step),
+                    order=next_order(*self.cases.values()),
+                    profile=case.profile,
+                    recipe=recipe_of(move.step, case.event.type),
                 )
                 self.cases[event] = with_run(case, move.step.name, DO, run)
             case steps.GiveUp():
@@ -174,9 +176,12 @@ class World:
             case course.NoteLost():
                 for name in move.steps:
                     done = self.cases[event].runs[name, DO]
-                    lost = replace(done, outcome=Outcome.LOST, tries_before=done.tries)
-                    self.cases[event] = with_run(self.cases[event], name, DO, lost)
+                    self.cases[event] = with_run(self.cases[event], name, DO, lost(done))
                 self.cases[event] = replace(self.cases[event], prepared_at=None)
+            case course.NoteUnprepared():
+                self.cases[event] = replace(case, prepared_at=None)
+            case course.NoteRenamed():
+                self.cases[event] = with_other_names(case, move.names)
             case course.LookAgain():
                 return False
             case course.Approve():

@@ -102,14 +102,24 @@ def test_any_endpoint_is_believed_an_hour_after_the_last_sight_of_an_event_whose
     assert after(*[B] * 4, at=late, seen=far).gone == frozenset()
 
 
-def test_an_answer_that_could_not_be_read_whole_is_no_look():
+def test_an_answer_that_could_not_be_read_whole_ends_nothing():
     odd = Sighting(Document((), None, ("an event without an EventId",)), NOW, is_anew=True, endpoint=A)
     whole = Sighting(Document(()), NOW, is_anew=True, endpoint=A)
 
     first = judge({"E1": SEEN}, {}, odd, 1.0)
 
-    assert first == Absence()
+    assert first.gone == frozenset()
     assert judge({"E1": SEEN}, first.doubts, whole, 1.0).gone == frozenset()
+
+
+def test_an_entry_that_can_never_be_read_does_not_keep_what_was_done_for_ever():
+    odd = Sighting(Document((), None, ("an event without an EventId",)), NOW, is_anew=True, endpoint=A)
+    absence = Absence()
+    for number in range(300):
+        assert not absence.gone
+        absence = judge({"E1": SEEN}, absence.doubts, replace(odd, steady_at=100.0 + number), 1.0)
+
+    assert absence.gone == {"E1"}
 
 
 BOOT, EARLIER_BOOT = "b-2", "b-1"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from forewarn.agent.case import Case, Consent
-from forewarn.agent.orders import Order, Refusal, Verb
+from forewarn.agent.orders import Order, Verb
 from forewarn.agent.policy import Approval, Profile, Rule, Together
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Gate, Stage, kept
@@ -25,8 +27,13 @@ def rules(*rules: Rule, light: Profile = LIGHT) -> dict[str, Any]:
     return {"rules": (*rules, Rule("never")), "profiles": {"light": light, "never": NEVER}}
 
 
+def by_name(stage: Stage) -> list[str]:
+    """What was run, whatever name it was kept under."""
+    return [f"{task.step.partition(' as done')[0]} {task.direction}" for task in stage.tasks]
+
+
 def is_changed(case: Case) -> bool:
-    return bool(case.misfit)
+    return case.profile != "light"
 
 
 @pytest.mark.parametrize(
@@ -54,40 +61,64 @@ def test_an_event_whose_rule_is_another_after_its_preparation_began_is_not_appro
         azure.show(then)
         agent.wait_for(is_changed, "the change")
         gate.is_open.set()
-        case = agent.wait_for(lambda case: case.prepared_at is not None, "the end of the preparation")
+        wait_until(lambda: agent.outcome("note") == "done", "the end of what was begun")
         azure.wait_for_polls(10)
         azure.show()
         agent.wait_until_closed()
 
     assert azure.approved == []
-    assert case.profile == "light"
     assert stage.ran() == ["E1 note do", "E1 note undo"], "what was done is undone"
 
 
-def test_what_an_operator_may_do_about_an_event_that_has_changed_is_said(
+HEAVY = a_profile(a_step("save"), a_step("note"), name="heavy", together=Together.EACH)
+
+
+def test_an_event_that_changes_after_its_preparation_began_is_prepared_for_anew_before_it_is_approved(
     azure: Azure, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    gate = Gate()
-    stage = Stage({"note do": gate})
-    with kept(azure.url, tmp_path, stage, LIGHT, **rules(Rule("light", types=("Freeze",)))) as agent:
+    caplog.set_level(logging.INFO)
+    stage = Stage({"note do": (note := Gate()), "save do": (save := Gate())})
+    told = {
+        "rules": (Rule("light", types=("Freeze",)), Rule("heavy")),
+        "profiles": {"light": LIGHT, "heavy": HEAVY},
+    }
+    with kept(azure.url, tmp_path, stage, LIGHT, **told) as agent:
         azure.show(FREEZE)
         wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
         azure.show(event("E1", EventType="Terminate"))
-        agent.wait_for(is_changed, "the change")
-        gate.is_open.set()
-        agent.wait_for(lambda case: case.prepared_at is not None, "the end of the preparation")
-        azure.wait_for_polls(2)
-        waiting = agent.keeper.standing.waiting_for["E1"]
-        refused = agent.keeper.say(Order(Verb.APPROVE, "E1", "ann"))
-        agent.keeper.say(Order(Verb.APPROVE, "E1", "ann", is_urgent=True))
-        case = agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
+        wait_until(lambda: agent.outcome("save") == "begun", "the preparation for what it is now")
+        note.is_open.set()
+        wait_until(lambda: agent.outcome("note") == "done", "the end of what was begun")
+        azure.wait_for_polls(3)
+        too_early = list(azure.approved)
+        save.is_open.set()
+        agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
+        azure.show()
+        agent.wait_until_closed()
 
-    assert case.misfit.startswith("the rules ask for profile never now (")
-    assert waiting == (f"someone to say: forewarn agent approve --now E1, as {case.misfit}",)
-    assert isinstance(refused, Refusal)
-    assert "forewarn agent approve --now E1" in refused.message
-    assert case.consent_by == "ann"
-    assert "event is not approved any more by the agent" in caplog.messages
+    assert too_early == []
+    assert sorted(by_name(stage)) == sorted(2 * ["note do", "note undo"] + ["save do", "save undo"])
+    assert "event is met with another profile now" in caplog.messages
+
+
+def test_what_still_runs_for_an_event_as_it_was_ends_before_it_is_approved_as_it_is(azure: Azure, tmp_path: Path):
+    stage = Stage({"note do": (gate := Gate())})
+    quick = a_profile(name="quick", together=Together.EACH)
+    told = {
+        "rules": (Rule("light", types=("Freeze",)), Rule("quick")),
+        "profiles": {"light": LIGHT, "quick": quick},
+    }
+    with kept(azure.url, tmp_path, stage, LIGHT, **told) as agent:
+        azure.show(FREEZE)
+        wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
+        azure.show(event("E1", EventType="Reboot"))
+        agent.wait_for(lambda case: case.profile == "quick", "the change")
+        azure.wait_for_polls(3)
+        too_early = list(azure.approved)
+        gate.is_open.set()
+        agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
+
+    assert too_early == []
 
 
 def test_an_event_that_changes_and_keeps_its_rule_is_approved_after_its_preparation(azure: Azure, tmp_path: Path):
@@ -95,12 +126,26 @@ def test_an_event_that_changes_and_keeps_its_rule_is_approved_after_its_preparat
     with kept(azure.url, tmp_path, stage, LIGHT) as agent:
         azure.show(FREEZE)
         wait_until(lambda: agent.outcome("note") == "begun", "the preparation")
-        azure.show(event("E1", EventType="Reboot"))
-        agent.wait_for(lambda case: case.event.type == "Reboot", "the change")
+        azure.show(event("E1", EventType="Freeze", DurationInSeconds=300))
+        agent.wait_for(lambda case: case.event.duration_seconds == 300, "the change")
         gate.is_open.set()
         agent.wait_for(lambda case: case.consent is Consent.GIVEN, "the approval")
 
     assert stage.ran() == ["E1 note do"]
+
+
+def test_what_was_told_of_another_type_of_event_is_done_again_before_the_approval(azure: Azure, tmp_path: Path):
+    stage = Stage()
+    with kept(azure.url, tmp_path, stage, replace(LIGHT, approval=Approval.BEFORE_DEADLINE)) as agent:
+        azure.show(FREEZE)
+        wait_until(lambda: agent.outcome("note") == "done", "the preparation")
+        azure.show(event("E1", EventType="Redeploy"))
+        wait_until(lambda: stage.ran() == ["E1 note do", "E1 note do"], "the preparation for what it is now")
+        azure.show()
+        agent.wait_until_closed()
+
+    assert by_name(stage) == ["note do", "note do", "note undo", "note undo"]
+    assert azure.approved == []
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,18 @@ def test_check_tells_every_problem_with_its_line_and_exits_1(tmp_path: Path):
     ]
 
 
+def test_check_does_not_call_a_file_fine_that_it_warns_of(tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    step = "uses = 'command'\ncommand = ['no-such-program-anywhere']"
+    file.write_text(f"[[rules]]\nprofile = 'x'\n[profiles.x]\n[[profiles.x.steps]]\n{step}\n", encoding="utf-8")
+
+    done = agent("check", "--config", str(file))
+
+    assert done.code == 0
+    assert done.err.startswith("warning: ")
+    assert done.out == f"{file} can be run, but see what is said above: 1 rule, 1 profile, 1 step.\n"
+
+
 @pytest.mark.parametrize("command", ["run", "explain --type Freeze", "test drain", "status", "approve 4f"])
 def test_every_command_refuses_a_wrong_file_as_check_does(command: str, tmp_path: Path):
     file = tmp_path / "agent.toml"

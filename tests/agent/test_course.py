@@ -10,6 +10,7 @@ import pytest
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.course import Approve, Close, NotePrepared, NoteUnconfirmed, plan
 from forewarn.agent.events import STARTED
+from forewarn.agent.orders import Order, Verb, give
 from forewarn.agent.policy import LOG_ONLY, Approval, Profile, Together
 from tests.agent.little_world import (
     BEGUN,
@@ -61,6 +62,17 @@ def test_an_event_is_approved_once_however_often_it_is_looked_at():
     assert world.approved == ["E1"]
 
 
+def test_an_approval_that_led_to_nothing_is_sent_again_once_an_operator_says_so():
+    world = World.of(a_profile(STEP)).see(an_event()).end("E1", "drain").advance(20)
+    now = Order(Verb.APPROVE, "E1", "ann", is_urgent=True)
+
+    again, _ = give(world.cases["E1"], now, world.profiles["drain"], approves=True)
+    world.change("E1", **{name: getattr(again, name) for name in ("consent", "unconfirmed_at")})
+    world.change("E1", told_to_approve_by="ann", is_urgent=True).advance(5)
+
+    assert world.approved == ["E1", "E1"]
+
+
 @pytest.mark.parametrize("outcome", [FAILED, SKIPPED, BEGUN])
 def test_a_preparation_that_has_not_succeeded_is_not_approved_even_when_time_runs_out(outcome):
     case = a_case(runs={("drain", DO): a_run(outcome)})
@@ -80,6 +92,7 @@ def test_a_preparation_that_has_not_succeeded_is_not_approved_even_when_time_run
         (prepared(), a_profile(STEP, approval=Approval.NEVER)),
         (prepared(), a_profile(STEP, approval=Approval.MANUAL)),
         (prepared(), a_profile(STEP, approval=Approval.BEFORE_DEADLINE)),
+        (prepared(event=an_event(minutes=None)), a_profile(STEP, approval=Approval.BEFORE_DEADLINE)),
         (prepared(), a_profile(STEP, pause_before_approval_seconds=5)),
         (a_case(), LOG_ONLY),
         (a_case(), a_profile(STEP, approval=Approval.AT_ONCE_FOR_USER)),
@@ -102,6 +115,7 @@ def test_a_preparation_that_has_not_succeeded_is_not_approved_even_when_time_run
         "the profile says never",
         "nobody has said so",
         "it is not yet time",
+        "nobody says when its time is",
         "the pause is not over",
         "there is no rule for it",
         "the platform wants it, not a user",
@@ -130,7 +144,6 @@ def test_it_is_not_approved(case: Case, profile: Profile):
         (a_case(an_event(source="User")), a_profile(STEP, approval=Approval.AT_ONCE_FOR_USER), 0),
         (a_case(an_event(source="user")), a_profile(STEP, approval=Approval.AT_ONCE_FOR_USER), 0),
         (prepared(event=an_event(source="")), a_profile(STEP, approval=Approval.AT_ONCE_FOR_USER), 0),
-        (prepared(event=an_event(minutes=None)), a_profile(STEP, approval=Approval.BEFORE_DEADLINE), 0),
         (prepared(event=an_event(resources=("web-1", "web-0"))), a_profile(STEP, together=Together.EACH), 0),
         (
             prepared(event=an_event(resources=("web-0", "web-1")), told_to_approve_by="ann", is_urgent=True),
@@ -151,7 +164,6 @@ def test_it_is_not_approved(case: Case, profile: Profile):
         "a user asked for it",
         "a user in small letters",
         "nobody said who wants it, and it is prepared",
-        "it has no deadline",
         "each for itself",
         "somebody speaks for all",
         "somebody does not want to wait for the preparation",

@@ -73,12 +73,14 @@ def test_an_answer_from_later_than_now_is_no_answer_to_approve_by():
     assert plan(ahead, DRAIN, [], NOW).moves == (LookAgain(),)
 
 
-def test_who_is_blind_gives_no_word_that_it_is_ready():
+def test_a_follower_gives_its_word_only_while_its_view_is_fresh_and_looks_again_in_time():
     case = prepared(event=an_event(resources=("web-1", "web-0")))
-    seeing, blind = (plan(case, TOGETHER, [], NOW + timedelta(seconds=age)) for age in (30, 31))
+    new, older, blind = (plan(case, TOGETHER, [], NOW + timedelta(seconds=age)) for age in (0, 5, 5.1))
 
-    assert seeing.tells_leader == "web-1"
-    assert blind.tells_leader == ""
+    assert (new.tells_leader, new.moves, new.wake_at) == ("web-1", (), NOW + timedelta(seconds=2.5))
+    assert (older.tells_leader, older.moves) == ("web-1", (LookAgain(is_early=True),))
+    assert older.wake_at == NOW + timedelta(seconds=5)
+    assert (blind.tells_leader, blind.moves) == ("", (LookAgain(),))
     assert blind.waiting_for == ("an answer of the endpoint, before its word to web-1",)
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from forewarn.agent import handlers
+from forewarn.agent.case import Ending
 from forewarn.agent.effects import memory_of
-from forewarn.agent.policy import Approval, OnFailure, Step
+from forewarn.agent.policy import Approval, Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
 from tests.agent.little_world import (
     BEGUN,
@@ -111,6 +112,24 @@ def test_an_event_that_is_slow_to_stop_does_not_undo_what_another_has_undone():
     assert world.is_closed("E2")
 
 
+@pytest.mark.parametrize("ending", list(Ending))
+def test_who_is_told_that_an_event_is_over_does_not_wait_for_an_undo_that_is_put_off(ending: Ending):
+    told = a_step("told", on=Occasion(ending.value), has_undo=False)
+    world = World.of(a_profile(a_step(), told, approval=Approval.NEVER)).see(an_event("E1")).end("E1", "drain")
+    world.see(an_event("E2")).end("E2", "drain")
+
+    world.go("E1", ending=ending)
+    running = world.running()
+    world.end("E1", "told")
+
+    assert running == [("E1", "told", DO)]
+    assert world.words("E1") == "the undo of step drain, put off until event E2 is over"
+    assert not world.is_closed("E1"), "its undo is still to come"
+    world.go("E2", ending=ending).end("E1", "drain", UNDO)
+    assert world.is_closed("E1")
+    assert [each for each in world.acted if each[:2] == ("E1", "told")] == [("E1", "told", DO)]
+
+
 def test_an_event_that_replaces_another_takes_its_preparation_over():
     world = World.of(DRAIN).see(an_event("E1"))
     world.end("E1", "drain")
@@ -157,7 +176,7 @@ def test_a_failed_attempt_of_an_open_event_keeps_others_from_undoing_under_its_f
     assert world.outcome("E2", "drain", UNDO) is SKIPPED
 
 
-def test_two_attempts_are_undone_one_after_the_other():
+def test_a_state_that_two_attempts_were_after_is_undone_once():
     step = a_state(on_failure=OnFailure.CONTINUE)
     world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
     world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
@@ -167,7 +186,21 @@ def test_two_attempts_are_undone_one_after_the_other():
     world.end(*first[0])
 
     assert len(first) == 1
-    assert len(world.running()) == 1, "each attempt that acted is undone once"
+    assert world.running() == []
+    assert (world.is_closed("E1"), world.is_closed("E2")) == (True, True)
+
+
+def test_what_two_attempts_did_for_each_event_is_undone_one_after_the_other():
+    step = a_step(on_failure=OnFailure.CONTINUE)
+    world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
+    world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
+
+    world.go("E1", "E2")
+    first = world.running()
+    world.end(*first[0])
+
+    assert len(first) == 1
+    assert len(world.running()) == 1
 
 
 def test_the_same_step_in_another_profile_is_the_same_effect():

@@ -38,7 +38,6 @@ FULL = a_case(
     told_to_approve_by="ann",
     is_urgent=True,
     held_by="bob",
-    misfit="the rules ask for something else",
     was_prepared_for=True,
     ending=Ending.FINISHED,
     ended_at=NOW,
@@ -151,6 +150,19 @@ def test_an_entry_that_cannot_be_read_is_said_and_costs_no_other(tmp_path: Path)
 
     assert journal.load() == [FULL]
     assert "E9" in journal.oddities[0]
+    assert journal.unreadable == {"E9"}
+
+
+def test_an_entry_that_cannot_be_read_is_not_written_over(tmp_path: Path):
+    journal = Journal(tmp_path)
+    journal._rows.execute("INSERT INTO cases (id, body) VALUES (?, '{\"event\": 1}')", (FULL.id,))
+    journal.load()
+
+    journal.save(FULL)
+
+    bodies = [body for (body,) in journal._rows.execute("SELECT body FROM cases ORDER BY number")]
+    assert bodies[0] == '{"event": 1}'
+    assert journal.load() == [FULL]
 
 
 @pytest.mark.parametrize("content", [b"this is no database" * 100, None], ids=["another file", "torn pages"])

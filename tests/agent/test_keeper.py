@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from forewarn.agent.case import Consent, Ending, Outcome
 from forewarn.agent.company import Promise, TakenBack
+from forewarn.agent.events import Event
 from forewarn.agent.handlers.base import Result, Task
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.policy import Approval
@@ -165,6 +167,25 @@ def test_what_runs_when_its_event_goes_is_stopped_and_undone(azure: Azure, tmp_p
     assert stage.ran() == ["E1 drain do", "E1 drain undo"]
 
 
+def test_a_step_that_had_no_time_left_is_tried_again_when_not_before_moves_away(azure: Azure, tmp_path: Path):
+    soon = f"{datetime.now(UTC) + timedelta(seconds=3):%a, %d %b %Y %H:%M:%S GMT}"
+    stage = Stage({"drain do": (gate := Gate())})
+    with kept(azure.url, tmp_path, stage, a_profile(a_step(retry_pause_seconds=0.1))) as agent:
+        azure.show(event("E1"))
+        wait_until(lambda: bool(stage.tasks), "the handler")
+        azure.show(event("E1", NotBefore=soon))
+        stopped = agent.wait_for(failed, "it to be given up")
+        azure.wait_for_polls(3)
+        ran = stage.ran()
+        gate.is_open.set()
+        azure.show(event("E1"))
+        case = agent.wait_for(is_approved, "the approval")
+
+    assert stopped.run("drain").note == "NotBefore came nearer, and its time was up: told to stop"
+    assert ran == ["E1 drain do"], "there was no time for another"
+    assert (case.run("drain").outcome, case.run("drain").tries) == (Outcome.DONE, 2)
+
+
 def test_an_agent_that_approves_nothing_approves_nothing(azure: Azure, tmp_path: Path):
     with kept(azure.url, tmp_path, Stage(), DRAIN, approves=False) as agent:
         azure.show(event("E1"))
@@ -279,7 +300,7 @@ class Deaf:
     def __init__(self) -> None:
         self.told = 0
 
-    def ready_for(self, event: str) -> frozenset[str]:
+    def ready_for(self, event: Event) -> frozenset[str]:
         return frozenset()
 
     def tell(self, promises: frozenset[Promise]) -> None:
@@ -299,31 +320,3 @@ def test_an_agent_whose_rounds_fail_does_not_look_alive(azure: Azure, tmp_path: 
         wait_until(lambda: deaf.told > 5, "more rounds")
 
         assert agent.keeper.standing.ticked_at == ticked_at
-
-
-class Leading:
-    """Company in which a leader has been told, and cannot be told otherwise."""
-
-    def ready_for(self, event: str) -> frozenset[str]:
-        return frozenset()
-
-    def tell(self, promises: frozenset[Promise]) -> None:
-        pass
-
-    def take_back(self, event: str, seconds: float) -> TakenBack | None:
-        return TakenBack("web-9", is_known=False, seconds=7) if event == "E1" else None
-
-
-def test_a_follower_that_is_held_says_whether_its_leader_knows(azure: Azure, tmp_path: Path):
-    with kept(azure.url, tmp_path, Stage(), a_profile(a_step(), approval=Approval.NEVER)) as agent:
-        agent.keeper.company = Leading()
-        azure.show(event("E1"), event("F2"))
-        agent.wait_for(lambda _: True, "the events", "F2")
-        told = agent.keeper.say(Order(Verb.HOLD, "e1", "ann"))
-        alone = agent.keeper.say(Order(Verb.HOLD, "F2", "ann"))
-
-    assert told == (
-        "Event E1 is held: it is not approved until it is released. But web-9, who approves for all, could not be "
-        "told yet: until it is, or for 7 s at most, it may still approve the event. The agent goes on telling it."
-    )
-    assert alone == "Event F2 is held: it is not approved until it is released."

@@ -99,7 +99,9 @@ def test_what_was_prepared_before_the_machine_booted_is_done_anew_and_approved_o
     assert "the machine has booted since it was prepared: that counts as lost, and is done anew" in caplog.text
 
 
-def test_an_undo_finds_what_was_remembered_though_the_file_was_edited_meanwhile(azure: Azure, tmp_path: Path):
+def test_what_was_done_before_and_after_an_edit_is_undone_by_what_was_remembered_of_each(
+    azure: Azure, tmp_path: Path
+):
     azure.show(event("E1"))
     stage = Stage()
     with kept(azure.url, tmp_path, stage, a_profile(a_step(is_for_all_events=True))) as agent:
@@ -115,10 +117,11 @@ def test_an_undo_finds_what_was_remembered_though_the_file_was_edited_meanwhile(
         azure.show()
         agent.wait_until_closed("E2")
 
-    assert stage.ran() == ["E1 drain do", "E2 drain undo"]
-    done, undone = stage.tasks
-    assert undone.memory == done.memory
-    assert undone.was_done
+    first, second, *undone = stage.tasks
+    assert [(task.event.id, task.direction) for task in (first, second)] == [("E1", DO), ("E2", DO)]
+    assert [task.direction for task in undone] == [UNDO, UNDO]
+    assert {task.memory for task in undone} == {first.memory, second.memory}
+    assert all(task.was_done for task in undone)
 
 
 def test_an_attempt_of_which_nothing_can_be_known_has_failed_and_is_not_approved(azure: Azure, tmp_path: Path):

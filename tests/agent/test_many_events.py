@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from forewarn.agent.book import Book
-from forewarn.agent.case import Consent
+from forewarn.agent.bygone import recipe_of
+from forewarn.agent.case import Consent, Outcome
 from forewarn.agent.journal import Journal
 from forewarn.agent.metrics import Metrics
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Stage, kept
-from tests.agent.little_world import DO, a_case, a_profile, a_run, a_step, an_event
+from tests.agent.little_world import DO, UNDO, a_case, a_profile, a_run, a_step, an_event
 from tests.running import wait_until
 
 MANY = 500
@@ -94,3 +96,28 @@ def test_what_is_only_noted_is_on_the_disk_when_the_round_is_over(tmp_path: Path
     book.save_noted()
 
     assert (before, {case.id for case in journal.load()}) == ([], {"E1", "X1"})
+
+
+def test_many_events_that_are_over_and_wait_for_another_are_all_looked_at_and_keep_nobody_busy(
+    azure: Azure, tmp_path: Path
+):
+    drain = a_profile(a_step())
+    others = OTHERS[:150]
+    with kept(azure.url, tmp_path, Stage(), drain) as agent:
+        azure.show(event("E1"), *others)
+        wait_until(lambda: len(agent.keeper.standing.cases) == 151, "all of them")
+    run = a_run(recipe=recipe_of(drain.steps[0], "Reboot"))
+    journal = Journal(tmp_path)
+    journal.save(*(replace(case, runs={("drain", DO): run}) for case in journal.load()))
+    journal.close()
+
+    with kept(azure.url, tmp_path, Stage(), drain) as agent:
+        azure.wait_for_polls(2)
+        azure.show(event("E1"))
+        put_off = ("the undo of step drain, put off until event E1 is over",)
+        wait_until(lambda: list(agent.keeper.standing.waiting_for.values()).count(put_off) == 150, "all to wait")
+        wait_until(lambda: agent.keeper._seconds_to_next_round() > 0.5, "the keeper to come to rest")
+        azure.show()
+        wait_until(lambda: not agent.keeper.standing.unclosed(), "all to be closed", seconds=60)
+
+    assert all(case.run("drain", UNDO).outcome is Outcome.DONE for case in Journal(tmp_path).load())

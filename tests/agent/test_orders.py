@@ -28,7 +28,24 @@ def test_approving_now_does_not_wait():
     case, words = give(a_case(), order(Verb.APPROVE, is_urgent=True), DRAIN, approves=True)
 
     assert case.is_urgent
-    assert words == "Event E1 is approved at once."
+    assert words == "Event E1 is approved without waiting for its preparation."
+
+
+def test_an_approval_that_was_taken_and_led_to_nothing_is_sent_again_if_an_operator_says_so():
+    unconfirmed = a_case(consent=Consent.GIVEN, consent_by="agent", consent_at=NOW, unconfirmed_at=NOW)
+
+    refusal = give(unconfirmed, order(Verb.APPROVE), DRAIN, approves=True)
+    again, words = give(unconfirmed, order(Verb.APPROVE, is_urgent=True), DRAIN, approves=True)
+    held = give(unconfirmed, order(Verb.HOLD), DRAIN, approves=True)
+
+    assert isinstance(refusal, Refusal)
+    assert refusal.message == (
+        "Event E1 has been approved by agent and has not started. "
+        "To send that again: forewarn agent approve --now E1"
+    )
+    assert (again.consent, again.unconfirmed_at, again.told_to_approve_by) == (Consent.ASKED, None, "ann")
+    assert words == "Event E1 was approved by agent and has not started: that is sent again."
+    assert isinstance(held, Refusal)
 
 
 def test_an_event_whose_preparation_failed_is_not_promised_an_approval_but_may_be_approved_now():

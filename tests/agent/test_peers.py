@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from forewarn.agent.clock import Clock
-from forewarn.agent.company import Promise, TakenBack
+from forewarn.agent.company import as_seen
 from forewarn.agent.http1 import Request
-from forewarn.agent.listening import Listener
-from forewarn.agent.peers import Board, Teller, _member, sign
+from forewarn.agent.peers import Board
 from forewarn.agent.settings import Peers
-from tests.agent.little_world import NOW
-from tests.running import wait_until
+from forewarn.agent.telling import sign
+from tests.agent.little_world import NOW, an_event
 
 SECRET = "all for one"
+E1 = an_event("E1", resources=("web-0", "web-1"))
 
 
 class Hands:
@@ -48,9 +46,11 @@ def word(
     vm: str = "web-1",
     seconds: float = 10,
     nonce: str = "n1",
+    seen_as: str | None = as_seen(E1),
     secret: str = SECRET,
 ) -> Request:
-    body = json.dumps({"event": event, "vm": vm, "for_seconds": seconds}).encode()
+    said = {"event": event, "vm": vm, "for_seconds": seconds} | ({} if seen_as is None else {"seen_as": seen_as})
+    body = json.dumps(said).encode()
     stamp = f"{at:.6f}"
     headers = {
         "forewarn-time": stamp,
@@ -83,17 +83,68 @@ def status(answer: bytes) -> int:
 def test_a_word_counts_until_it_expires(board: Board, hands: Hands):
     assert status(board.answer(word(now_of(hands)))) == 200
 
-    ready = board.ready_for("E1")
+    ready = board.ready_for(E1)
     hands.pass_by(10.1)
 
     assert ready == {"web-1"}
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 def test_a_word_counts_for_its_event_only(board: Board, hands: Hands):
     board.answer(word(now_of(hands)))
 
-    assert board.ready_for("E2") == set()
+    assert board.ready_for(replace(E1, id="E2")) == set()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"type": "Redeploy"},
+        {"resources": ("web-0", "web-1", "web-2")},
+        {"not_before": NOW + timedelta(seconds=1)},
+        {"not_before": None},
+        {"source": "User"},
+        {"duration_seconds": 900},
+        {"description": "in other words"},
+    ],
+    ids=[
+        "another type",
+        "one more VM",
+        "another time",
+        "no time",
+        "another source",
+        "longer",
+        "described otherwise",
+    ],
+)
+def test_a_word_counts_only_for_the_event_as_the_leader_sees_it(
+    board: Board, hands: Hands, change: dict, caplog: pytest.LogCaptureFixture
+):
+    board.answer(word(now_of(hands)))
+    changed = replace(E1, **change)
+
+    assert [board.ready_for(changed) for _ in range(2)] == [set(), set()]
+    assert caplog.text.count("sees the event as another") == 1, "said once"
+    board.answer(word(now_of(hands) + 1, nonce="n2", seen_as=as_seen(changed)))
+    assert board.ready_for(changed) == {"web-1"}
+
+
+def test_a_word_counts_however_the_leader_spells_and_orders_the_same(board: Board, hands: Hands):
+    board.answer(word(now_of(hands)))
+    same = replace(E1, resources=("WEB-1", "web-0"), type=E1.type.upper())
+
+    assert board.ready_for(same) == {"web-1"}
+
+
+def test_an_older_agent_that_does_not_say_for_what_it_is_ready_is_not_counted_but_may_take_its_word_back(
+    board: Board, hands: Hands
+):
+    refused = board.answer(word(now_of(hands), seen_as=None))
+    unready = board.answer(word(now_of(hands), seen_as=None, seconds=0, nonce="n2"))
+
+    assert (status(refused), status(unready)) == (403, 200)
+    assert b"older" in refused
+    assert board.ready_for(E1) == set()
 
 
 def test_a_word_is_renewed_by_the_next_and_withdrawn_by_one_of_no_time(board: Board, hands: Hands):
@@ -101,12 +152,12 @@ def test_a_word_is_renewed_by_the_next_and_withdrawn_by_one_of_no_time(board: Bo
     hands.pass_by(8)
     board.answer(word(now_of(hands), nonce="n2"))
     hands.pass_by(8)
-    renewed = board.ready_for("E1")
+    renewed = board.ready_for(E1)
 
     board.answer(word(now_of(hands), nonce="n3", seconds=0))
 
     assert renewed == {"web-1"}
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 def test_nobody_can_be_ready_for_longer_than_the_leader_thinks_fit(board: Board, hands: Hands):
@@ -114,7 +165,7 @@ def test_nobody_can_be_ready_for_longer_than_the_leader_thinks_fit(board: Board,
 
     hands.pass_by(10.1)
 
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +184,7 @@ def test_a_word_that_cannot_be_trusted_does_not_count(board: Board, hands: Hands
 
     assert status(answer) == 403
     assert why in answer.decode()
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 def test_what_was_signed_cannot_be_changed(board: Board, hands: Hands):
@@ -141,7 +192,7 @@ def test_what_was_signed_cannot_be_changed(board: Board, hands: Hands):
     forged = Request("POST", "/ready", said.headers, said.body.replace(b"web-1", b"web-2"))
 
     assert status(board.answer(forged)) == 403
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 def test_a_word_that_is_repeated_by_a_stranger_does_not_count(board: Board, hands: Hands):
@@ -153,7 +204,7 @@ def test_a_word_that_is_repeated_by_a_stranger_does_not_count(board: Board, hand
     replayed = board.answer(first)
 
     assert status(replayed) == 403
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 def test_a_word_that_arrives_after_a_later_one_does_not_count(board: Board, hands: Hands):
@@ -164,7 +215,7 @@ def test_a_word_that_arrives_after_a_later_one_does_not_count(board: Board, hand
     overtaken = board.answer(early)
 
     assert status(overtaken) == 403
-    assert board.ready_for("E1") == set()
+    assert board.ready_for(E1) == set()
 
 
 def test_a_word_from_before_the_leader_lived_does_not_count(hands: Hands):
@@ -175,7 +226,7 @@ def test_a_word_from_before_the_leader_lived_does_not_count(hands: Hands):
     answer = newborn.answer(said)
 
     assert status(answer) == 403
-    assert newborn.ready_for("E1") == set()
+    assert newborn.ready_for(E1) == set()
 
 
 def test_clocks_that_are_put_back_do_not_silence_anybody(board: Board, hands: Hands):
@@ -200,130 +251,3 @@ def test_a_flood_of_words_is_bounded(board: Board, hands: Hands):
 )
 def test_what_is_no_word_is_refused(board: Board, request_: Request):
     assert status(board.answer(request_)) in {403, 404}
-
-
-@contextmanager
-def leader() -> Iterator[tuple[Board, Peers]]:
-    clock = Clock()
-    board = Board(peers(), clock, lambda: None)
-    listener = Listener(("127.0.0.1", 0), board.answer, "leader")
-    try:
-        yield board, Peers(("127.0.0.1", 0), SECRET, {"Web-0": f"127.0.0.1:{listener.port}"}, expiry_seconds=0.6)
-    finally:
-        listener.close()
-
-
-def test_a_promise_is_told_renewed_and_taken_back():
-    with leader() as (board, known):
-        teller = Teller(known, Clock())
-        promise = Promise("E1", "web-1", "web-0")
-
-        teller.tell(frozenset({promise}))
-        wait_until(lambda: board.ready_for("E1") == {"web-1"}, "the word", 10)
-        first = board._words["E1", "web-1"]
-        wait_until(lambda: board._words["E1", "web-1"] != first, "the word again", 10)
-        teller.tell(frozenset())
-        wait_until(lambda: board.ready_for("E1") == set(), "the word to be taken back", 10)
-
-        teller.close()
-        assert board.ready_for("E1") == set()
-
-
-def test_an_agent_that_ends_takes_its_word_back():
-    with leader() as (board, known):
-        teller = Teller(known, Clock())
-        teller.tell(frozenset({Promise("E1", "web-1", "web-0")}))
-        wait_until(lambda: board.ready_for("E1") == {"web-1"}, "the word", 10)
-
-        teller.close()
-
-        assert board.ready_for("E1") == set()
-
-
-@pytest.mark.parametrize("members", [{}, {"web-0": "127.0.0.1:1"}], ids=["not a member", "not there"])
-def test_a_leader_that_cannot_be_told_is_said_once(members: dict[str, str], caplog: pytest.LogCaptureFixture):
-    teller = Teller(Peers(("127.0.0.1", 0), SECRET, members, expiry_seconds=0.03), Clock())
-
-    teller.tell(frozenset({Promise("E1", "web-1", "web-0")}))
-    wait_until(lambda: "the leader was not told" in caplog.text, "a warning", 10)
-    teller.close()
-
-    assert caplog.text.count("the leader was not told") == 1
-
-
-class Deaf:
-    """A leader that hears nothing for a while."""
-
-    def __init__(self, board: Board) -> None:
-        self._board = board
-        self.is_deaf = threading.Event()
-        self.missed = 0
-
-    def answer(self, request: Request) -> bytes:
-        if not self.is_deaf.is_set():
-            return self._board.answer(request)
-        self.missed += 1
-        return b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
-
-
-@contextmanager
-def deaf_leader(expiry_seconds: float) -> Iterator[tuple[Board, Deaf, Teller]]:
-    """A leader, and a follower who has given it its word for E1."""
-    board = Board(peers(), Clock(), lambda: None)
-    ears = Deaf(board)
-    listener = Listener(("127.0.0.1", 0), ears.answer, "leader")
-    known = Peers(("127.0.0.1", 0), SECRET, {"web-0": f"127.0.0.1:{listener.port}"}, expiry_seconds=expiry_seconds)
-    teller = Teller(known, Clock())
-    try:
-        teller.tell(frozenset({Promise("E1", "web-1", "web-0")}))
-        wait_until(lambda: board.ready_for("E1") == {"web-1"}, "the word", 10)
-        yield board, ears, teller
-    finally:
-        teller.close()
-        listener.close()
-
-
-def test_a_word_is_taken_back_again_and_again_until_the_leader_has_heard_it():
-    with deaf_leader(expiry_seconds=10) as (board, ears, teller):
-        ears.is_deaf.set()
-        teller.tell(frozenset())
-        wait_until(lambda: ears.missed >= 2, "two tries", 10)
-        meanwhile = board.ready_for("E1")
-        ears.is_deaf.clear()
-        wait_until(lambda: board.ready_for("E1") == set(), "the word to be taken back", 8)
-
-    assert meanwhile == {"web-1"}
-
-
-def test_whoever_takes_a_word_back_learns_whether_the_leader_knows():
-    with deaf_leader(expiry_seconds=10) as (board, ears, teller):
-        ears.is_deaf.set()
-        not_yet = teller.take_back("E1", 0.05)
-        ears.is_deaf.clear()
-        known = teller.take_back("E1", 10)
-
-        assert board.ready_for("E1") == set()
-        assert teller.take_back("E1", 10) is None
-        assert teller.take_back("E2", 10) is None
-    assert not_yet is not None
-    assert (not_yet.leader, not_yet.is_known) == ("web-0", False)
-    assert 8 < not_yet.seconds <= 13
-    assert "web-0, who approves for all, could not be told yet" in not_yet.in_words()
-    assert known == TakenBack("web-0", is_known=True)
-
-
-def test_a_word_that_has_expired_need_not_be_taken_back_any_more():
-    with deaf_leader(expiry_seconds=0.3) as (board, ears, teller):
-        ears.is_deaf.set()
-        taken = teller.take_back("E1", 10)
-
-        assert board.ready_for("E1") == set()
-    assert taken == TakenBack("web-0", is_known=True)
-
-
-@pytest.mark.parametrize(
-    "leader", ["WEB_36", "_web_36", "web000010"], ids=["any case", "the early form", "its computer"]
-)
-def test_a_member_is_found_by_every_form_of_its_name(leader: str):
-    assert _member({"web_36": "10.0.0.4:8257", "web_1": "10.0.0.5:8257"}, leader) == "10.0.0.4:8257"
-    assert _member({"web_1": "10.0.0.5:8257"}, leader) == ""

@@ -11,7 +11,7 @@ from forewarn.agent.case import Case, Consent, Ending, Outcome, Run
 from forewarn.agent.effects import Scene
 from forewarn.agent.handlers.base import Result, Task
 from forewarn.agent.orders import Order, Verb
-from forewarn.agent.policy import Approval
+from forewarn.agent.policy import Approval, Profile
 from forewarn.agent.returning import what_is_left
 from tests.agent.azure import Azure, event
 from tests.agent.kept import BAD, Gate, Kept, Stage, kept
@@ -33,6 +33,7 @@ from tests.agent.little_world import (
 from tests.running import wait_until
 
 DRAIN = a_profile(a_step())
+STATE = a_profile(a_step(is_for_all_events=True))
 OTHER = a_case(an_event("E2"), runs={("drain", DO): a_run()})
 
 
@@ -47,11 +48,11 @@ def say(agent: Kept, verb: Verb) -> None:
 # What counts of an end that is under way.
 
 
-def left_of(*others: Case, **runs: Run) -> Run | None:
+def left_of(*others: Case, profile: Profile = DRAIN, **runs: Run) -> Run | None:
     """What is left of the attempt."""
     known = {("drain", DO if name == "do" else UNDO): run for name, run in runs.items()}
     case = a_case(ending=Ending.CANCELLED, runs=known)
-    left = what_is_left(Scene(case, DRAIN, [case, *others], NOW, {"drain": DRAIN}))
+    left = what_is_left(Scene(case, profile, [case, *others], NOW, {"drain": profile}))
     assert left is not None
     return left.get(("drain", DO))
 
@@ -88,11 +89,20 @@ def test_what_counts_of_an_attempt_when_its_event_comes_back(
 
 
 def test_an_effect_that_another_event_is_undoing_is_not_taken_for_there():
-    moving = replace(OTHER, ending=Ending.FINISHED, runs={("drain", DO): a_run(), ("drain", UNDO): a_run(BEGUN)})
-    sharing = replace(moving, runs={("drain", DO): a_run(of_event="E1"), ("drain", UNDO): a_run()})
+    later = {"order": 1}
+    moving = replace(
+        OTHER, ending=Ending.FINISHED, runs={("drain", DO): a_run(), ("drain", UNDO): a_run(BEGUN, **later)}
+    )
+    sharing = replace(moving, runs={("drain", DO): a_run(of_event="E1"), ("drain", UNDO): a_run(**later)})
 
     assert left_of(moving, do=a_run()).outcome is FAILED
-    assert left_of(sharing, do=a_run()) is None, "it is undone already"
+    assert left_of(sharing, profile=STATE, do=a_run()) is None, "it is undone already"
+
+
+def test_what_is_done_for_another_event_meanwhile_is_no_reason_to_do_it_twice():
+    doing = replace(OTHER, runs={("drain", DO): a_run(BEGUN, order=1)})
+
+    assert left_of(doing, do=a_run()) == a_run()
 
 
 def test_nothing_is_taken_up_while_an_attempt_is_under_way():

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from forewarn.agent.policy import OnFailure
-from forewarn.agent.steps import UNDO_TRIES, Begin
+from forewarn.agent.case import with_run
+from forewarn.agent.policy import OnFailure, Step
+from forewarn.agent.steps import CAME_NEARER, UNDO_TRIES, Begin
 from tests.agent.little_world import (
     BEGUN,
     DO,
@@ -278,3 +280,33 @@ def test_steps_of_the_detection_do_not_hold_up_the_preparation():
     assert world.outcome("E1", "tell") is BEGUN
     assert world.approved == ["E1"]
     assert world.now == NOW
+
+
+def stopped_for_lack_of_time(*its_steps: Step) -> World:
+    """NotBefore came nearer while the first step ran, and it was given up."""
+    world = World.of(a_profile(*its_steps)).see(an_event())
+    world.change("E1", event=an_event(minutes=0))
+    run = replace(world.cases["E1"].run("one"), tries_before=1)  # as `attempts.py` notes it
+    world.cases["E1"] = with_run(world.cases["E1"], "one", DO, run)
+    return world.end("E1", "one", outcome=FAILED, note=CAME_NEARER)
+
+
+def test_a_step_that_had_no_time_left_has_failed_until_not_before_moves_away():
+    world = stopped_for_lack_of_time(a_step("one"), a_step("two", needs=("one",), on_failure=OnFailure.CONTINUE))
+
+    words = world.words("E1")
+    world.change("E1", event=an_event(minutes=30)).advance(2)
+
+    assert world.stopped
+    assert words == f"its start, unapproved, as step one failed ({CAME_NEARER})"
+    assert begun(world) == ["one"]
+    world.end("E1", "one").end("E1", "two")
+    assert world.approved == ["E1"]
+
+
+def test_a_step_that_had_no_time_left_is_not_begun_again_once_the_platform_is_at_it():
+    world = stopped_for_lack_of_time(a_step("one"))
+
+    world.start("E1").advance(60)
+
+    assert begun(world) == []

@@ -14,6 +14,10 @@ from tests.control.bench import NOON
 SHORT = Patience(address_seconds=0.3, command_seconds=0.5)
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 256  # many call at once; with the usual five, the kernel turns some away when it is busy
+
+
 class Shop:
     """An address that answers as it is told to."""
 
@@ -34,7 +38,7 @@ class Shop:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = _Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

@@ -18,10 +18,11 @@ from forewarn.agent.events import Sighting
 _SILENT_FOR = timedelta(hours=1)
 
 # How many answers have to lack an event before it is gone; each comes at least a second, and a poll, after the one
-# before, so that a list that is empty for a moment ends nothing. Where the platform may be
-# at work there are more: an undo some seconds late costs little, one in the middle of maintenance costs requests.
+# before, so that a list that is empty for a moment ends nothing. Where the platform may be at work there are more:
+# an undo some seconds late costs little, one in the middle of maintenance costs requests.
 _ANSWERS = 2
 _ANSWERS_ONCE_STARTED = 4
+_ANSWERS_WITH_ODDITIES = 300  # an entry that cannot be read may be it; but it may stay for ever, and we drained
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,19 +59,24 @@ def judge(
 ) -> Absence:
     """Which of the events that the answer lacks are gone. `doubts` are what earlier answers have left."""
     left = {event: doubt for event, doubt in doubts.items() if event in lacking}
-    if sighting.document.oddities:  # one of them may be what cannot be read
-        return Absence(doubts=left)
+    is_odd = bool(sighting.document.oddities)  # one of the events may be what cannot be read
     gone, waits = set(), []
     for event, seen in lacking.items():
         if not _may_deny(sighting, seen):
             continue
         doubt = left[event] = _with_answer(left.get(event), sighting, apart_seconds)
-        if doubt.answers >= (_ANSWERS_ONCE_STARTED if _may_be_at_work(seen, sighting.at) else _ANSWERS):
+        if doubt.answers >= _answers_needed(seen, sighting.at, is_odd=is_odd):
             gone.add(event)
             del left[event]
         else:
             waits.append(max(0.0, doubt.last_at + apart_seconds - sighting.steady_at))
     return Absence(frozenset(gone), left, min(waits, default=None))
+
+
+def _answers_needed(seen: LastSeen, at: datetime, *, is_odd: bool) -> int:
+    if is_odd:
+        return _ANSWERS_WITH_ODDITIES
+    return _ANSWERS_ONCE_STARTED if _may_be_at_work(seen, at) else _ANSWERS
 
 
 def ending_of(seen: LastSeen, now: datetime, watched_within: timedelta, *, has_rebooted: bool = False) -> Ending:

@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from forewarn.agent.book import Book, with_run
-from forewarn.agent.case import Case, Direction, Outcome, Run
+from forewarn.agent.book import Book
+from forewarn.agent.case import Case, Direction, Outcome, Run, next_order, with_run
 from forewarn.agent.clock import Clock
 from forewarn.agent.course import prepares_until
 from forewarn.agent.handlers.base import Result
 from forewarn.agent.metrics import Metrics
-from forewarn.agent.policy import Occasion, Step
+from forewarn.agent.policy import Occasion, Profile, Step
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import OUTLIVING, Ended, Runner
+from forewarn.agent.steps import CAME_NEARER
 
 _LEAST_SECONDS = 1.0  # to find out what became of an attempt whose time is up
 
@@ -72,6 +73,8 @@ class Attempts:
             self._waiting.append((attempt.event, attempt.step, attempt.direction))
         elif settled.why_stopped and not result.is_done:
             note = ": ".join(filter(None, (settled.why_stopped, result.note)))
+            if settled.why_stopped == CAME_NEARER:  # NotBefore may move away again, and then there is time
+                case = with_run(case, attempt.step, attempt.direction, replace(run, tries_before=run.tries))
             self._end(case, attempt.step, attempt.direction, replace(result, note=note))
         else:
             self._end(case, attempt.step, attempt.direction, result)
@@ -101,19 +104,19 @@ class Attempts:
 
     def _begin_again(self, case: Case, name: str, direction: Direction, run: Run) -> None:
         """The same try once more, if it is wanted and there is time; otherwise a failure, which is undone."""
-        step = self._profile_of(case).step(name)
-        is_wanted = (
-            case.is_open or direction is Direction.UNDO or (step is not None and step.on is not Occasion.PREPARE)
-        )
-        if step is None or not is_wanted:
-            note = "the agent ended while it ran, and its event is gone"
+        profile = self._profile_of(case)
+        step = profile.step(name)
+        if step is None or not _is_wanted(case, step, direction, profile):
+            why = "the rules do not ask for it any more" if case.is_open else "its event is gone"
+            note = f"the agent ended while it ran, and {why}"
             return self._end(case, name, direction, Result(is_done=False, note=note))
-        again = replace(run, begun_at=self._clock.now(), boot=self._boot, not_before=case.event.not_before)
+        now = self._clock.now()
+        again = replace(run, begun_at=now, boot=self._boot, order=next_order(case, *self._book.acted_on()))
         seconds = self._seconds_left(case, step, direction, again)
         if seconds <= 0:
             note = "the agent ended while it ran, and no time was left to begin it again"
             return self._end(case, name, direction, Result(is_done=False, note=note))
-        begun = with_run(case, name, direction, again)
+        begun = with_run(case, name, direction, replace(again, until=now + timedelta(seconds=seconds)))
         if not self._book.save_first(begun):
             note = "the agent ended while it ran, and the journal could not be written to begin it again"
             return self._end(case, name, direction, Result(is_done=False, note=note))
@@ -146,3 +149,10 @@ class Attempts:
         )
         ended = replace(run, outcome=outcome, ended_at=now, note=result.note)
         self._book.note(with_run(self._book.cases[case.id], name, direction, ended))
+
+
+def _is_wanted(case: Case, step: Step, direction: Direction, profile: Profile) -> bool:
+    """Whether what an earlier agent began, and nobody finished, is still to be done."""
+    if direction is Direction.UNDO:
+        return True
+    return step not in profile.bygone and (case.is_open or step.on is not Occasion.PREPARE)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.case import Case, Consent, Direction, Run
+from forewarn.agent.case import Case, Consent
 from forewarn.agent.journal import Journal, JournalProblem
 from forewarn.agent.metrics import Metrics
 
@@ -26,6 +25,7 @@ class Book:
         self._cases: dict[str, Case] = {}
         self._unclosed: dict[str, Case] = {}
         self._acted: dict[str, Case] = {}
+        self._acted_in_order: list[Case] | None = None  # None: to be made anew
         self._unsaved: set[str] = set()
         self._later: set[str] = set()  # to be saved when the round is over, if nothing is done about them before
         for case in journal.load():
@@ -33,6 +33,10 @@ class Book:
         self._seen_at = {case.id: case.last_seen_at for case in self._cases.values()}  # as it is on the disk
         for oddity in journal.oddities:
             log.error(oddity)
+
+    def is_unreadable(self, event: str) -> bool:
+        """Whether something is written of the event that cannot be read: then nobody knows what was said of it."""
+        return event in self._journal.unreadable
 
     @property
     def cases(self) -> Mapping[str, Case]:
@@ -45,7 +49,10 @@ class Book:
 
     def acted_on(self) -> list[Case]:
         """The unclosed ones for which a step was taken up, in the same order: only those can share an effect."""
-        return sorted(self._acted.values(), key=lambda case: (not case.is_open, not case.is_mine))
+        if self._acted_in_order is None:
+            in_order = sorted(self._acted.values(), key=lambda case: (not case.is_open, not case.is_mine))
+            self._acted_in_order = in_order
+        return self._acted_in_order
 
     def save_first(self, case: Case) -> bool:
         """Whether the case is on the disk. If not it stays as it was: what it tells of must not be done."""
@@ -102,6 +109,8 @@ class Book:
 
     def _put(self, case: Case) -> None:
         self._cases[case.id] = case
+        if case.runs or case.id in self._acted:
+            self._acted_in_order = None
         for listed, belongs in ((self._unclosed, True), (self._acted, bool(case.runs))):
             if belongs and case.closed_at is None:
                 listed[case.id] = case
@@ -130,8 +139,3 @@ def _is_only_noted(case: Case) -> bool:
     """Whether nothing was ever done or said here about it: an event of others, which the endpoint tells again."""
     is_untouched = case.consent is Consent.NONE and not (case.runs or case.told_to_approve_by or case.held_by)
     return is_untouched and not case.is_mine
-
-
-def with_run(case: Case, step: str, direction: Direction, run: Run) -> Case:
-    """The case with a step's last attempt."""
-    return replace(case, runs={**case.runs, (step, direction): run})

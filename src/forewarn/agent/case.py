@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from forewarn.agent.events import Event
+from forewarn.agent.policy import Occasion
 
 DRY_RUN = "dry run"  # who consents where nothing is approved
 
@@ -57,6 +58,8 @@ class Recipe:
     timeout_seconds: float
     retry_pause_seconds: float
     is_for_all_events: bool
+    on: Occasion = Occasion.PREPARE
+    of_type: str = ""  # the type of its event, of which it was told; empty: it makes no difference to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,35 @@ class Run:
     boot: str = ""  # in which boot of this machine it was begun
     note: str = ""  # what the handler said, or why it was skipped
     of_event: str = ""  # the event whose attempt it was, where the effect was there already
-    tries_before: int = 0  # of its tries: so many were before it was lost, and count no more
-    not_before: datetime | None = None  # of its event, when it was given its time
+    tries_before: int = 0  # of its tries: so many were before it was lost or had no time left, and count no more
+    until: datetime | None = None  # when its time is up
+    order: int = 0  # of two attempts on this machine, whatever its clock did meanwhile, the later has the higher
+    profile: str = ""  # that wanted it; empty: the journal is older
     recipe: Recipe | None = None  # how it is undone without the file; None: it is an undo, or the journal is older
     memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
 
 
 Runs = Mapping[tuple[str, Direction], Run]
+
+
+def is_underway(run: Run | None) -> bool:
+    """Whether an attempt has begun, and nothing is known of its end."""
+    return run is not None and run.outcome is Outcome.BEGUN
+
+
+def has_acted(run: Run | None) -> bool:
+    """Whether an attempt was made, whatever came of it."""
+    return run is not None and run.outcome is not Outcome.SKIPPED
+
+
+def place_of(run: Run) -> tuple[int, datetime]:
+    """Where an attempt stands among all; an older journal knows the time alone."""
+    return run.order, run.begun_at
+
+
+def lost(run: Run) -> Run:
+    """The same, to be done anew and still to be undone."""
+    return replace(run, outcome=Outcome.LOST, tries_before=run.tries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +128,6 @@ class Case:
     told_to_approve_by: str = ""  # the operator who said so
     is_urgent: bool = False  # the operator does not want to wait for its preparation
     held_by: str = ""  # the operator who said "not yet"
-    misfit: str = ""  # why its preparation is not what the rules ask for any more, in words
     was_prepared_for: bool = False  # in an earlier life: then it is again, even if the platform is at it
     ending: Ending | None = None
     ended_at: datetime | None = None
@@ -122,7 +146,7 @@ class Case:
     @property
     def approved_by(self) -> str:
         """Whose approval the endpoint has taken; empty: nobody's, as far as is known."""
-        return self.consent_by if self.consent is Consent.GIVEN else ""
+        return self.consent_by if self.consent is Consent.GIVEN and self.consent_by != DRY_RUN else ""
 
     @property
     def is_open(self) -> bool:
@@ -132,3 +156,13 @@ class Case:
     def run(self, step: str, direction: Direction = Direction.DO) -> Run | None:
         """The last attempt at a step."""
         return self.runs.get((step, direction))
+
+
+def next_order(*cases: Case) -> int:
+    """The order of an attempt that begins now, after all those of these cases."""
+    return max((run.order for case in cases for run in case.runs.values()), default=0) + 1
+
+
+def with_run(case: Case, step: str, direction: Direction, run: Run) -> Case:
+    """The case with a step's last attempt."""
+    return replace(case, runs={**case.runs, (step, direction): run})

@@ -13,6 +13,7 @@ from typing import Any
 
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Recipe, Run
 from forewarn.agent.events import Event
+from forewarn.agent.policy import Occasion
 
 _NAMES = {kind: tuple(field.name for field in fields(kind)) for kind in (Case, Event, Run, Recipe)}
 _INSTANTS = {field.name for kind in (Case, Event, Run) for field in fields(kind) if "datetime" in str(field.type)}
@@ -48,8 +49,12 @@ def read_case(said: Mapping[str, Any]) -> Case:
 
 def _read_run(said: Mapping[str, Any]) -> Run:
     recipe = said.get("recipe")
-    known = {"outcome": Outcome(said["outcome"]), "recipe": Recipe(**_members(Recipe, recipe)) if recipe else None}
+    known = {"outcome": Outcome(said["outcome"]), "recipe": _read_recipe(recipe) if recipe else None}
     return Run(**{**_members(Run, said), **known})
+
+
+def _read_recipe(said: Mapping[str, Any]) -> Recipe:
+    return Recipe(**{**_members(Recipe, said), "on": Occasion(said.get("on", Occasion.PREPARE))})
 
 
 def _members(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import with_bygone
-from forewarn.agent.case import Case, Consent, Ending, Outcome
+from forewarn.agent.bygone import Renamed, renamed
+from forewarn.agent.case import Case, Consent, Ending, Outcome, has_acted
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
-from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, wind_up
+from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, prepare, wind_up
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
 _CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, and is seen to at the next poll
@@ -33,8 +33,22 @@ class NoteLost:
 
 
 @dataclass(frozen=True, slots=True)
+class NoteUnprepared:
+    """Something more is to be done before the approval than was known when it was prepared."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoteRenamed:
+    """Steps of the same names are others by now, or the same again."""
+
+    names: Renamed
+
+
+@dataclass(frozen=True, slots=True)
 class LookAgain:
-    """Have the endpoint asked anew: what is known is too old to approve anything by."""
+    """Have the endpoint asked anew: what is known is too old to approve anything by, or soon will be."""
+
+    is_early: bool = False  # soon: nothing waits for it yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +68,7 @@ class Close:
     """Nothing is left to do."""
 
 
-CaseMove = NotePrepared | NoteLost | LookAgain | Approve | NoteUnconfirmed | Close
+CaseMove = NotePrepared | NoteUnprepared | NoteLost | NoteRenamed | LookAgain | Approve | NoteUnconfirmed | Close
 Move = StepMove | CaseMove
 
 
@@ -77,14 +91,14 @@ def plan(
     profiles: Mapping[str, Profile] | None = None,
     view: View | None = None,
 ) -> Plan:
-    """The next moves about a case. `profiles` are those of the others, for what they share."""
+    """The next moves about a case. Its profile has what is bygone; `profiles` are those of the others."""
     if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
         return Plan()
-    profile = with_bygone(case, profile, profiles or {})
     scene = Scene(case, profile, others, now, profiles or {}, view or View())
     wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
     words = tuple(
-        f"someone to put step {name} back into the file, or to undo it by hand" for name in profile.forgotten
+        f"someone to put a step that does what {name} did into the file, or to undo it by hand"
+        for name in profile.forgotten
     )
     return replace(wanted, waiting_for=(*wanted.waiting_for, *words)) if words else wanted
 
@@ -107,9 +121,18 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
-    """Whether a step of the preparation was taken up. What was left out was not."""
-    runs = [case.run(step.name) for step in profile.prepared_by()]
-    return any(run is not None and run.outcome is not Outcome.SKIPPED for run in runs)
+    """Whether a step of the preparation was taken up, of this profile or of an earlier one; left out is not."""
+    return any(has_acted(case.run(name)) for name in _prepared_by(profile))
+
+
+def _has_begun_with(case: Case, profile: Profile) -> bool:
+    """Whether this profile wanted any of it: what an earlier one did says nothing of when this one begins."""
+    runs = (case.run(name) for name in _prepared_by(profile))
+    return any(run is not None and has_acted(run) and run.profile in {"", profile.name} for run in runs)
+
+
+def _prepared_by(profile: Profile) -> tuple[str, ...]:
+    return (*(step.name for step in profile.prepared_by()), *profile.forgotten)
 
 
 def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
@@ -119,10 +142,14 @@ def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
 
 def _concerns_others_alone(case: Case, profile: Profile) -> bool:
     """Whether there is nothing to do about it here but to know it: of these there may be thousands."""
-    return not (case.is_mine or profile.steps or profile.approves_others or case.told_to_approve_by)
+    has_steps = profile.steps or profile.bygone
+    return not (case.is_mine or has_steps or profile.approves_others or case.told_to_approve_by)
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
+    if names := renamed(scene.case, scene.profile):
+        words = "its preparation, anew: the event has changed since, or the file"
+        return Plan((NoteRenamed(names),), waiting_for=(words,))
     if lost := _lost(scene):
         return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))
     rows = [go_on(scene, Occasion.DETECTED)]
@@ -133,6 +160,8 @@ def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
     side = _joined(rows)
     if preparation.state is State.SUCCESS and _is_newly_prepared(scene):
         return Plan((*side.moves, NotePrepared()), side.wake_at, side.waiting_for)
+    if preparation.state is not State.SUCCESS and _was_prepared(scene.case):
+        return Plan((*side.moves, NoteUnprepared()), side.wake_at, side.waiting_for)
     consent = _consent(scene, preparation.state, ready_peers)
     return Plan(
         (*side.moves, *consent.moves),
@@ -155,10 +184,17 @@ def _lost(scene: Scene) -> tuple[str, ...]:
 
 def _when_it_is_gone(scene: Scene) -> Plan:
     back = go_back(scene)
-    if back.is_pending():
+    if back.state is State.PENDING:
         return _joined([back])
     occasion = Occasion.FINISHED if scene.case.ending is Ending.FINISHED else Occasion.CANCELLED
-    rows = [go_on(scene, Occasion.DETECTED), wind_up(scene, Occasion.STARTED), go_on(scene, occasion)]
+    # What is put off until another event is over may take days: who is to be told does not wait for it.
+    over = (Occasion.DETECTED, Occasion.STARTED)
+    rows = [
+        back,
+        go_on(scene, Occasion.DETECTED),
+        *(wind_up(scene, each) for each in over),
+        go_on(scene, occasion),
+    ]
     if any(row.is_pending() for row in rows):
         return _joined(rows)
     return Plan((Close(),))
@@ -167,15 +203,15 @@ def _when_it_is_gone(scene: Scene) -> Plan:
 def _prepare(scene: Scene) -> Progress:
     """The preparation, if its time has come; once begun it goes on, whatever the platform does meanwhile."""
     case, profile = scene.case, scene.profile
-    if not has_begun_to_prepare(case, profile):
-        if case.event.has_started and not (profile.prepares_when_started or case.was_prepared_for):
-            return Progress()
-        begins_at = prepares_from(case, profile)
-        if scene.now < begins_at and not case.is_urgent:
-            progress = Progress()
-            progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
-            return progress
-    return go_on(scene, Occasion.PREPARE, prepares_until(case, profile))
+    goes_on = profile.prepares_when_started or case.was_prepared_for or _has_begun_with(case, profile)
+    if case.event.has_started and not goes_on:
+        return Progress()
+    begins_at = prepares_from(case, profile)
+    if scene.now < begins_at and not (case.is_urgent or _has_begun_with(case, profile)):
+        progress = Progress()
+        progress.wait(f"its preparation, which begins at {begins_at:%H:%M:%SZ}", begins_at)
+        return progress
+    return prepare(scene, prepares_until(case, profile))
 
 
 def _is_newly_prepared(scene: Scene) -> bool:
@@ -183,6 +219,11 @@ def _is_newly_prepared(scene: Scene) -> bool:
     case = scene.case
     has_had_one = not case.event.has_started or has_begun_to_prepare(case, scene.profile)
     return case.prepared_at is None and has_had_one
+
+
+def _was_prepared(case: Case) -> bool:
+    """Whether it counts as prepared, and may still be approved by that."""
+    return case.prepared_at is not None and case.started_at is None and not case.event.has_started
 
 
 def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> Plan:
@@ -202,10 +243,12 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
         return Plan()
     if case.held_by:
         return Plan(waiting_for=(f"{case.held_by}, who holds it: forewarn agent release {case.id}",))
-    if case.misfit and not (case.told_to_approve_by and case.is_urgent):
-        return Plan(waiting_for=(f"someone to say: forewarn agent approve --now {case.id}, as {case.misfit}",))
     if preparation is not State.SUCCESS and not _goes_unprepared(case, profile):
         return Plan()
+    if _waits_for_its_time(case, profile) and case.event.not_before is None:
+        return Plan(
+            waiting_for=("an answer of the endpoint that says NotBefore: it is approved just before that",)
+        )
     return _in_company(scene, ready_peers) or _in_time(scene)
 
 
@@ -241,13 +284,20 @@ def _in_company(scene: Scene, ready_peers: Collection[str]) -> Plan | None:
         ready_at = _lets_go_at(case, scene.profile)
         if ready_at is not None and ready_at > scene.now:
             return Plan(wake_at=ready_at, waiting_for=(f"its word to {leader}, at {ready_at:%H:%M:%SZ}",))
-        if not scene.was_seen_within(scene.view.seen_within):
-            return Plan(waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
-        return Plan(waiting_for=(f"{leader}, who approves for all",), tells_leader=leader)
+        if not scene.was_seen_within(scene.view.fresh_within):
+            return Plan((LookAgain(),), waiting_for=(f"an answer of the endpoint, before its word to {leader}",))
+        return _while_it_tells(scene, leader)
     missing = [name for name in case.event.resources if name != case.vm and name not in ready_peers]
     if missing:
         return Plan(waiting_for=(f"{', '.join(missing)} to be ready",))
     return None
+
+
+def _while_it_tells(scene: Scene, leader: str) -> Plan:
+    """Its word holds. The endpoint is asked before its last answer is too old, so that the word goes on."""
+    looks_at, ends_at = (scene.case.last_seen_at + scene.view.fresh_within / part for part in (2, 1))
+    moves, wake_at = ((LookAgain(is_early=True),), ends_at) if scene.now >= looks_at else ((), looks_at)
+    return Plan(moves, wake_at, (f"{leader}, who approves for all",), leader)
 
 
 def _wants_a_word(case: Case, profile: Profile) -> bool:
@@ -259,9 +309,13 @@ def _lets_go_at(case: Case, profile: Profile) -> datetime | None:
     instants = []
     if case.prepared_at is not None:
         instants.append(case.prepared_at + timedelta(seconds=profile.pause_before_approval_seconds))
-    if profile.approval is Approval.BEFORE_DEADLINE and case.event.not_before and not case.told_to_approve_by:
+    if _waits_for_its_time(case, profile) and case.event.not_before is not None:
         instants.append(case.event.not_before - timedelta(seconds=profile.reserve_seconds))
     return max(instants, default=None)
+
+
+def _waits_for_its_time(case: Case, profile: Profile) -> bool:
+    return profile.approval is Approval.BEFORE_DEADLINE and not case.told_to_approve_by
 
 
 def _in_time(scene: Scene) -> Plan:

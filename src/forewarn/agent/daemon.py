@@ -151,7 +151,7 @@ class Agent:
             return
         from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
 
-        others = Others(peers, clock, lambda: self.keeper.send(Nudge()))
+        others = Others(peers, clock, lambda: self.keeper.send(Nudge()), self.keeper.has_approved)
         at_the_end.callback(others.close)
         self._listen(peers.listen, others.board.answer, "peers", at_the_end)
         self.keeper.company = others

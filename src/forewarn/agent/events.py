@@ -12,6 +12,7 @@ from functools import lru_cache
 
 SCHEDULED = "Scheduled"
 STARTED = "Started"
+UNKNOWN = "Unknown"  # a type that was not said
 _FIRST_YEAR, _LAST_YEAR = 2000, 9000  # beyond is no date but a filler: 0001-01-01 is how .NET writes "none"
 KNOWN_TYPES = ("Freeze", "Reboot", "Redeploy", "Preempt", "Terminate")
 
@@ -129,7 +130,7 @@ def read_event(said: object) -> Event | None:
     resources = said.get("Resources")
     return Event(
         id=name,
-        type=_text(said.get("EventType")) or "Unknown",
+        type=_text(said.get("EventType")) or UNKNOWN,
         status=_text(said.get("EventStatus")),
         resources=tuple(_text(each) for each in resources if each) if isinstance(resources, list) else (),
         not_before=read_instant(_text(said.get("NotBefore"))),

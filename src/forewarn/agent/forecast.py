@@ -103,7 +103,7 @@ class _Rehearsal:
             case Begin(step, direction, seconds, number):
                 self._note(Moment(self._now, step.name, step.uses, step.on, seconds))
                 self._ends[step.name] = self._now + timedelta(seconds=seconds if self._is_slow else 0)
-                begun = Run(Outcome.BEGUN, number, self._now, not_before=self._case.event.not_before)
+                begun = Run(Outcome.BEGUN, number, self._now, until=self._now + timedelta(seconds=seconds))
                 self._set(step.name, direction, begun)
             case Skip(step, direction, why):
                 self._note(Moment(self._now, step.name, step.uses, step.on, 0, why))

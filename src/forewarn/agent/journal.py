@@ -17,6 +17,7 @@ from forewarn.agent.case import Case
 from forewarn.agent.case_form import read_case, write_case
 
 _FORM = 1  # of the rows; a later one is not understood
+_KEPT_ASIDE = " kept aside as "  # in the id of an entry that could not be read
 _SPOILT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -30,6 +31,7 @@ class Journal:
     def __init__(self, place: Path | None) -> None:
         """Open it in a directory; None: in memory, for a dry run."""
         self.oddities: list[str] = []  # what was found when it was opened, and has to be said
+        self.unreadable: set[str] = set()  # events of which something is known that cannot be read
         self._place = place
         try:
             self._rows = self._open()
@@ -42,47 +44,59 @@ class Journal:
     def load(self) -> list[Case]:
         """All cases, the oldest first."""
         try:
-            rows = self._rows.execute("SELECT id, body FROM cases ORDER BY number").fetchall()
+            rows = self._rows.execute("SELECT number, id, body FROM cases ORDER BY number").fetchall()
         except sqlite3.Error as problem:
             raise self._problem("read", problem) from problem
         cases = []
-        for event, body in rows:
+        for number, event, body in rows:
+            if _KEPT_ASIDE in event:
+                continue
             try:
                 cases.append(read_case(json.loads(body)))
             except (ValueError, KeyError, TypeError) as problem:
-                self.oddities.append(
-                    f"The journal's entry of event {event} cannot be read, and is left out: {problem!r}."
-                )
+                self._keep_aside(number, event, problem)
         return cases
+
+    def _keep_aside(self, number: int, event: str, problem: Exception) -> None:
+        """Let nothing be written over an entry that a later or an earlier agent may be able to read."""
+        self.unreadable.add(event)
+        self.oddities.append(
+            f"The journal's entry of event {event} cannot be read, and is kept aside: {problem!r}. "
+            "What was done for it is not undone; should it still be there, it is held until somebody releases it."
+        )
+        aside = (f"{event}{_KEPT_ASIDE}{number}", number)
+        with suppress(sqlite3.Error):  # it is said again, and held again, by the next agent
+            self._rows.execute("UPDATE cases SET id = ? WHERE number = ?", aside)
 
     def save(self, *cases: Case) -> None:
         """Keep cases as they are now; when this returns they are on the disk. If it raises, none of them is."""
-        if len(cases) == 1:
-            return self._save_rows(cases)
         try:
-            self._rows.execute("BEGIN IMMEDIATE")
-            try:
+            if len(cases) == 1:
                 self._save_rows(cases)
-                self._rows.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):  # a full disk may have ended it already
-                    self._rows.execute("ROLLBACK")
-                raise
+            else:
+                self._save_together(cases)
         except sqlite3.Error as problem:
             raise self._problem("written", problem) from problem
 
-    def _save_rows(self, cases: Sequence[Case]) -> None:
+    def _save_together(self, cases: Sequence[Case]) -> None:
+        self._rows.execute("BEGIN IMMEDIATE")
         try:
-            for case in cases:
-                body = json.dumps(write_case(case, with_recipes=True), ensure_ascii=False)
-                closed_at = case.closed_at.timestamp() if case.closed_at else None
-                self._rows.execute(
-                    "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
-                    " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
-                    (case.id, body, closed_at),
-                )
-        except sqlite3.Error as problem:
-            raise self._problem("written", problem) from problem
+            self._save_rows(cases)
+            self._rows.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # a full disk may have ended it already
+                self._rows.execute("ROLLBACK")
+            raise
+
+    def _save_rows(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            body = json.dumps(write_case(case, with_recipes=True), ensure_ascii=False)
+            closed_at = case.closed_at.timestamp() if case.closed_at else None
+            self._rows.execute(
+                "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
+                " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
+                (case.id, body, closed_at),
+            )
 
     def purge(self, before: datetime) -> list[str]:
         """Forget the cases that were closed before then; their events' ids."""

@@ -19,7 +19,7 @@ from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
-from forewarn.agent.company import Alone, Company, Promise
+from forewarn.agent.company import Alone, Company, Promise, as_seen
 from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
@@ -36,15 +36,16 @@ from forewarn.agent.scene import View
 from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
+from forewarn.agent.turns import Turns
 from forewarn.agent.watching import Trouble
 
 _MOST_MESSAGES = 1000  # in one round
-_MOST_TO_CLOSE = 100  # events of others, in one round
 _MOST_ROUNDS = 50  # of planning, before messages are looked at again
 _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
+_INQUIRY_SECONDS = 2.0  # less than a peer waits for its answer
 _TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
@@ -66,8 +67,16 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
+class Inquiry:
+    """Whether this agent has approved an event, after all that it made of what was known before; and for whom."""
+
+    event: str
+    reply: queue.SimpleQueue[bool]
+
+
+@dataclass(frozen=True, slots=True)
 class Nudge:
-    """Look again: something outside the cases has changed."""
+    """Look again: something outside the cases has changed. There is nothing to note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +84,11 @@ class Leave:
     """Come to an end."""
 
 
-Message = Sighting | Trouble | Ended | Answered | Named | Asked | Nudge | Leave
+Message = Sighting | Trouble | Ended | Answered | Named | Asked | Inquiry | Nudge | Leave
 
 
 class Keeper:
-    """Joins everything. `run` is for one thread; `send`, `say` and `standing` are for any."""
+    """Joins everything. `run` is for one thread; `send`, `say`, `has_approved` and `standing` are for any."""
 
     def __init__(
         self,
@@ -120,7 +129,7 @@ class Keeper:
             self._reporter,
             self._ask_anew,
         )
-        self._view = View(boot, settings.fresh_within, settings.seen_within)
+        self._view = View(boot, settings.fresh_within)
         self._eyes = Eyes(
             settings,
             clock,
@@ -135,6 +144,7 @@ class Keeper:
             clock, boot, self._book, self._runner, self.metrics, self._reporter, self._eyes.is_certain
         )
         self._wake_at: datetime | None = None
+        self._turns = Turns()
         self._purge_at = 0.0
         self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
@@ -158,6 +168,18 @@ class Keeper:
         if order.verb is orders.Verb.HOLD and isinstance(answer, str):
             return f"{answer} {self._take_back(order.event)}".strip()
         return answer
+
+    def has_approved(self, event: str) -> bool | None:
+        """Whether the event was approved, by all that was known up to now; None: the keeper is busy.
+
+        The keeper itself answers, between two rounds: one that went by an older word has made its moves by then.
+        """
+        reply: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.send(Inquiry(event, reply))
+        try:
+            return reply.get(timeout=_INQUIRY_SECONDS)
+        except queue.Empty:
+            return None
 
     def _take_back(self, event: str) -> str:
         """Take back this VM's word for an event that is held; what has become of that, in words."""
@@ -233,8 +255,9 @@ class Keeper:
                     self._eyes.note_name(message.name)
                 case Asked():
                     message.reply.put(self._obey(message.order))
-                case Nudge():
-                    pass
+                case Inquiry():
+                    case = self._book.cases.get(message.event)
+                    message.reply.put(case is not None and case.consent is not Consent.NONE)
                 case Leave():
                     self._stop.set()
         except Exception:  # the message is lost, the agent is not
@@ -283,27 +306,24 @@ class Keeper:
     def _make_moves(self) -> None:
         left = {case.id for case in self._book.unclosed()}
         self.standing.stuck = {event: why for event, why in self.standing.stuck.items() if event in left}
-        in_turn = self._in_turn()
+        in_turn = self._turns.of(list(self._book.unclosed()))
+        has_moved = False
         for _ in range(_MOST_ROUNDS):
-            plans = {case.id: self._try_to_move(case) for case in in_turn}
-            if not any(has_moved for _, has_moved in plans.values()):
+            moved = {case.id: self._try_to_move(case) for case in in_turn}
+            if not any(each_has for _, each_has in moved.values()):
                 break
-        wakes = [plan.wake_at for plan, _ in plans.values() if plan.wake_at is not None]
-        self._wake_at = min(wakes, default=None) if len(in_turn) == len(left) else self._clock.now()
-        self.standing.waiting_for = {event: plan.waiting_for for event, (plan, _) in plans.items()}
+            has_moved = True
+        self._turns.note({event: plan for event, (plan, _) in moved.items()}, left, has_moved=has_moved)
+        self._wake_at = self._turns.next_at(self._clock.now())
+        plans = self._turns.plans
+        self.standing.waiting_for = {event: plan.waiting_for for event, plan in plans.items()}
         self.company.tell(
             frozenset(
-                Promise(event, self._book.cases[event].vm, plan.tells_leader)
-                for event, (plan, _) in plans.items()
-                if plan.tells_leader
+                Promise(event, case.vm, plan.tells_leader, as_seen(case.event))
+                for event, plan in plans.items()
+                if plan.tells_leader and (case := self._book.cases[event])
             )
         )
-
-    def _in_turn(self) -> list[Case]:
-        """The cases of this round. Events of others that are over are closed a few at a time: news comes first."""
-        cases = list(self._book.unclosed())
-        late = sum(1 for case in cases if not (case.is_open or case.is_mine))
-        return cases[: len(cases) - max(0, late - _MOST_TO_CLOSE)]
 
     def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
         """Plan a case and make its moves. One that cannot be planned does not stop the others."""
@@ -331,7 +351,7 @@ class Keeper:
 
     def _plan(self, case: Case) -> course.Plan:
         others = self._book.acted_on()
-        ready = self.company.ready_for(case.id)
+        ready = self.company.ready_for(case.event)
         profile = self._reporter.profile_of(case)
         now, profiles = self._clock.now(), self._settings.profiles
         return course.plan(case, profile, others, now, ready, profiles, self._view)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
-from forewarn.agent.book import Book, with_run
-from forewarn.agent.bygone import recipe_of
-from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run
+from forewarn.agent.book import Book
+from forewarn.agent.bygone import Renamed, recipe_of, with_other_names
+from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run, lost, next_order, with_run
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import memory_of
 from forewarn.agent.metrics import Metrics
@@ -48,7 +48,9 @@ class Mover:
         self._profile_of = reporter.profile_of
         self._say = reporter.say
         self._look_again = look_again
-        self._looked_for: dict[str, datetime] = {}  # when the event was last seen as a look was asked for
+        self._looked_for: dict[
+            str, tuple[datetime, bool]
+        ] = {}  # when the event was last seen as a look was asked for
         self._audit = Audit(None if settings.is_dry_run else settings.audit_file)
 
     def make(self, event: str, move: course.Move) -> bool:
@@ -76,14 +78,19 @@ class Mover:
             case course.Approve():
                 return self._approve(case, move.by)
             case course.LookAgain():
-                self._look_for(case)
+                self._look_for(case, is_early=move.is_early)
                 return False
             case course.NotePrepared():
                 prepared = replace(case, prepared_at=self._clock.now())
                 self._say(prepared, "event prepared")
                 self._book.note(prepared)
+            case course.NoteUnprepared():
+                self._say(case, "event is not prepared any more: there is more to be done")
+                self._book.note(replace(case, prepared_at=None))
             case course.NoteLost():
                 self._note_lost(case, move.steps)
+            case course.NoteRenamed():
+                self._note_renamed(case, move.names)
             case course.NoteUnconfirmed():
                 self._note_unconfirmed(case)
             case course.Close():
@@ -93,17 +100,19 @@ class Mover:
     def _begin(self, case: Case, move: steps.Begin) -> bool:
         if not self._runner.has_room:
             return False
-        memory = self._memory_of(case, move.step)
         last = case.run(move.step.name, move.direction)
+        now = self._clock.now()
         run = Run(
             Outcome.BEGUN,
             move.try_number,
-            self._clock.now(),
+            now,
             boot=self._boot,
             tries_before=last.tries_before if last else 0,
-            recipe=recipe_of(move.step) if move.direction is Direction.DO else None,
-            not_before=case.event.not_before,
-            memory=memory,
+            until=now + timedelta(seconds=move.seconds),
+            order=next_order(case, *self._book.acted_on()),
+            profile=case.profile,
+            recipe=recipe_of(move.step, case.event.type) if move.direction is Direction.DO else None,
+            memory=self._memory_of(case, move.step),
         )
         begun = with_run(case, move.step.name, move.direction, run)
         if not self._book.save_first(begun):
@@ -122,7 +131,7 @@ class Mover:
 
     def _memory_of(self, case: Case, step: Step) -> str:
         profiles = self._settings.profiles
-        scene = Scene(case, self._profile_of(case), list(self._book.unclosed()), self._clock.now(), profiles)
+        scene = Scene(case, self._profile_of(case), self._book.acted_on(), self._clock.now(), profiles)
         return memory_of(step, scene)
 
     def _skip(self, case: Case, move: steps.Skip) -> bool:
@@ -143,10 +152,19 @@ class Mover:
 
     def _rely(self, case: Case, move: steps.Rely) -> bool:
         now = self._clock.now()
-        note = f"done already for event {move.of_event}"
-        memory = self._memory_of(case, move.step)
-        recipe = recipe_of(move.step)
-        run = Run(Outcome.DONE, 0, now, now, self._boot, note, move.of_event, recipe=recipe, memory=memory)
+        run = Run(
+            Outcome.DONE,
+            0,
+            now,
+            now,
+            boot=self._boot,
+            note=f"done already for event {move.of_event}",
+            of_event=move.of_event,
+            order=next_order(case, *self._book.acted_on()),
+            profile=case.profile,
+            recipe=recipe_of(move.step, case.event.type),
+            memory=self._memory_of(case, move.step),
+        )
         self._say(case, "step done already", step=move.step.name, of_event=move.of_event)
         self._book.note(with_run(case, move.step.name, Direction.DO, run))
         return True
@@ -154,22 +172,36 @@ class Mover:
     def _note_lost(self, case: Case, names: tuple[str, ...]) -> None:
         """What was done before the machine booted is to be done anew, and to be undone all the same."""
         runs = {
-            (name, direction): replace(run, outcome=Outcome.LOST, tries_before=run.tries)
-            if name in names and direction is Direction.DO
-            else run
+            (name, direction): lost(run) if name in names and direction is Direction.DO else run
             for (name, direction), run in case.runs.items()
         }
         words = "the machine has booted since it was prepared: that counts as lost, and is done anew"
         self._say(case, words, logging.WARNING, steps=" ".join(names))
         self._book.note(replace(case, runs=runs, prepared_at=None))
 
-    def _look_for(self, case: Case) -> None:
-        """Ask anew, once: the watcher goes on asking at its own pace until it gets an answer."""
-        if self._looked_for.get(case.id) != case.last_seen_at:
-            self._looked_for[case.id] = case.last_seen_at
-            self._say(
-                case, "its approval waits for a new answer of the endpoint", seen_at=case.last_seen_at.isoformat()
+    def _note_renamed(self, case: Case, names: Renamed) -> None:
+        """What was done is undone as it was done, in the end; what the step is by now is done too."""
+        for name, kept_as in names.aside.items():
+            words = "step is another by now: it is done too, and what was done is undone as it was"
+            self._say(case, words, logging.WARNING, step=name, kept_as=kept_as)
+            self._runner.forget(case.id, name)  # its attempts are counted anew
+        for name in names.back.values():
+            is_stale = name in names.stale
+            words = (
+                "step is again as it was done before, and done anew"
+                if is_stale
+                else "step counts again as it was done"
             )
+            self._say(case, words, step=name)
+        self._book.note(with_other_names(case, names))
+
+    def _look_for(self, case: Case, *, is_early: bool) -> None:
+        """Ask anew, once: the watcher goes on asking at its own pace until it gets an answer."""
+        if self._looked_for.get(case.id) != (case.last_seen_at, is_early):
+            self._looked_for[case.id] = case.last_seen_at, is_early
+            if not is_early:
+                words = "its approval waits for a new answer of the endpoint"
+                self._say(case, words, seen_at=case.last_seen_at.isoformat())
             self._look_again()
 
     def _approve(self, case: Case, by: str) -> bool:
@@ -207,7 +239,7 @@ class Mover:
             closed,
             "event over",
             ending=closed.ending,
-            approval=closed.consent,
+            approval=DRY_RUN if closed.consent_by == DRY_RUN else closed.consent,
             approved_by=closed.approved_by or None,
             asked_by=closed.consent_by or None,
         )

@@ -65,8 +65,8 @@ def give(
         return replace(case, held_by=""), f"Event {case.id} is held no longer."
     if case.event.has_started or case.started_at is not None:
         return Refusal(409, f"Event {case.id} has started: it can no longer be approved or held.")
-    if case.consent is Consent.GIVEN:
-        return Refusal(409, f"Event {case.id} has been approved by {case.consent_by}; that cannot be taken back.")
+    if case.consent is Consent.GIVEN and not _is_sent_again(case, order):
+        return Refusal(409, _words_of_given(case, order))
     if order.verb is Verb.HOLD:
         return replace(case, held_by=order.by), _words_of_hold(case)
     return _approve(case, order, profile, failures) if approves else Refusal(409, _APPROVES_NOTHING)
@@ -85,8 +85,23 @@ def _approve(case: Case, order: Order, profile: Profile, failures: Sequence[str]
             f"To approve it all the same: forewarn agent approve --now {case.id}",
         )
     told = replace(case, told_to_approve_by=order.by, is_urgent=case.is_urgent or order.is_urgent)
+    if case.consent is Consent.GIVEN:
+        again = replace(told, consent=Consent.ASKED, unconfirmed_at=None)
+        return again, f"Event {case.id} was approved by {case.consent_by} and has not started: that is sent again."
     words = _words_of_approval(told, profile)
     return words if isinstance(words, Refusal) else (told, words)
+
+
+def _is_sent_again(case: Case, order: Order) -> bool:
+    """Whether an approval that the endpoint has taken, and that has led to nothing, is to be sent once more."""
+    return case.unconfirmed_at is not None and order.verb is Verb.APPROVE and order.is_urgent
+
+
+def _words_of_given(case: Case, order: Order) -> str:
+    words = f"Event {case.id} has been approved by {case.consent_by}"
+    if case.unconfirmed_at is None or order.verb is not Verb.APPROVE:
+        return f"{words}; that cannot be taken back."
+    return f"{words} and has not started. To send that again: forewarn agent approve --now {case.id}"
 
 
 def _words_of_hold(case: Case) -> str:
@@ -101,13 +116,7 @@ def _words_of_hold(case: Case) -> str:
 def _words_of_approval(case: Case, profile: Profile) -> str | Refusal:
     """What becomes of it; as the course has it, where the event names several VMs."""
     if case.is_urgent:
-        return f"Event {case.id} is approved at once."
-    if case.misfit:
-        return Refusal(
-            409,
-            f"Event {case.id} has changed: {case.misfit}. "
-            f"To approve it as it is: forewarn agent approve --now {case.id}",
-        )
+        return f"Event {case.id} is approved without waiting for its preparation."
     soon = f"Event {case.id} is approved as soon as it is prepared"
     names = case.event.resources
     if len(names) <= 1 or profile.together is Together.EACH:

@@ -92,8 +92,9 @@ class Profile:
 
     def prepared_by(self) -> tuple[Step, ...]:
         """Its steps for the preparation, as they were done, what is bygone first."""
-        names = {step.name for step in self.bygone}
-        return (*self.bygone, *(step for step in self.on(Occasion.PREPARE) if step.name not in names))
+        bygone = [step for step in self.bygone if step.on is Occasion.PREPARE]
+        names = {*(step.name for step in bygone), *self.forgotten}
+        return (*bygone, *(step for step in self.on(Occasion.PREPARE) if step.name not in names))
 
 
 LOG_ONLY = Profile("log only")

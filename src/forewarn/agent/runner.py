@@ -147,10 +147,17 @@ class Runner:
         if not kept and (self._state_dir / "memory").is_dir():
             _remove(self._state_dir / "memory")
 
-    def forget(self, event: str) -> None:
-        """Take the directories of an event's attempts away: it lives again, and its attempts are counted anew."""
-        if not self._is_dry_run:
-            _remove(self._state_dir / "runs" / fit_for_a_file(event))
+    def forget(self, event: str, step: str = "") -> None:
+        """Take the directories of an event's attempts away, or of those at one step: they are counted anew."""
+        if self._is_dry_run:
+            return
+        place = self._state_dir / "runs" / fit_for_a_file(event)
+        if not step:
+            _remove(place)
+            return
+        for each in place.iterdir() if place.is_dir() else ():
+            if each.name.rsplit(".", 2)[0] == fit_for_a_file(step):
+                _remove(each)
 
     def _start(
         self, case: Case, step: Step, direction: Direction, seconds: float, try_number: int, *, takes_over: bool

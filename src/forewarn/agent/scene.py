@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import with_bygone
+from forewarn.agent.bygone import likeness_of, was_after
 from forewarn.agent.case import Case, Direction, Run
 from forewarn.agent.policy import Occasion, Profile, Step
 
@@ -17,7 +17,6 @@ class View:
 
     boot: str = ""  # in which boot of this machine; empty: not known
     fresh_within: timedelta = timedelta(seconds=5)  # what is approved was seen not longer ago
-    seen_within: timedelta = timedelta(seconds=30)  # without an answer for longer the agent is blind
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +38,24 @@ class Scene:
         """Whether the machine has not booted since the attempt, as far as is known."""
         return run.boot == self.view.boot or not (run.boot and self.view.boot)
 
-    def rivals(self, step: Step) -> Iterator[tuple[Case, Run | None, Run | None]]:
-        """Other cases with a step that is after the same: its attempt, and that at its undo."""
-        for each in self.others:
-            if each.id == self.case.id:
-                continue
-            own = self.profile if each.profile == self.case.profile else Profile(each.profile)
-            profile = with_bygone(each, self.profiles.get(each.profile, own), self.profiles)
-            same = next((other for other in profile.prepared_by() if _is_same(other, step)), None)
-            if same is not None:
-                yield each, each.run(same.name), each.run(same.name, Direction.UNDO)
+    def rivals(self, step: Step) -> Iterator[tuple[Case, Run, Run | None]]:
+        """Other attempts that were after the same, and those at their undo; of this case, under other names.
+
+        What the file says by now counts only where an older journal did not note what was done.
+        """
+        likeness = likeness_of(step)
+        others = (each for each in self.others if each.id != self.case.id)
+        for each in (self.case, *others):
+            for (name, direction), run in each.runs.items():
+                if direction is Direction.UNDO or (each is self.case and name == step.name):
+                    continue
+                if was_after(run, step, likeness) if run.recipe else self._is_said_to_be(step, each, name):
+                    yield each, run, each.run(name, Direction.UNDO)
+
+    def _is_said_to_be(self, step: Step, case: Case, name: str) -> bool:
+        own = self.profile if case.profile == self.case.profile else Profile(case.profile)
+        steps = self.profiles.get(case.profile, own).steps
+        return any(each.name == name and _is_same(each, step) for each in steps)
 
 
 def _is_same(one: Step, other: Step) -> bool:

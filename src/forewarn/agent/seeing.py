@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forewarn.agent import course, sightings
 from forewarn.agent.absence import Doubt
@@ -25,6 +25,7 @@ from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
 
 _NAME_SECONDS = 5.0  # from the first answer
+_JOURNAL = "the journal, whose entry of it cannot be read"  # who holds it then
 
 log = logging.getLogger("forewarn.agent")
 Choose = Callable[[Event, str], tuple[str, str]]
@@ -71,7 +72,7 @@ class Eyes:
             has_begun=lambda case: course.has_begun_to_prepare(case, reporter.profile_of(case)),
             left_of=lambda case: what_is_left(self._scene_of(case)),
         )
-        self._view = View(boot, settings.fresh_within, settings.seen_within)
+        self._view = View(boot, settings.fresh_within)
         self._profiles = settings.profiles
         self._profile_of = reporter.profile_of
         self._forget_attempts = told.forget_attempts
@@ -154,6 +155,8 @@ class Eyes:
             self._book.note_seen(case)
             return
         before = self._book.cases.get(case.id)
+        if what is sightings.Meaning.APPEARED and self._book.is_unreadable(case.id):
+            case = replace(case, held_by=_JOURNAL)
         self._tell(noted)
         if before is not None:
             self._tell_of_words(before, case)
@@ -167,8 +170,8 @@ class Eyes:
         if before.told_to_approve_by and not case.told_to_approve_by:
             why = "the event is for another type or for other VMs now"
             self._say(case, "operator's approval is void", logging.WARNING, by=before.told_to_approve_by, why=why)
-        if case.misfit and case.misfit != before.misfit:
-            self._say(case, "event is not approved any more by the agent", logging.WARNING, why=case.misfit)
+        if before.profile != case.profile:
+            self._say(case, "event is met with another profile now", instead_of=before.profile, why=case.why)
 
     def _tell(self, noted: sightings.Noted) -> None:
         case = noted.case
@@ -205,11 +208,18 @@ class Eyes:
         log.info("this VM is %s", " or ".join(self._names.known) or "not named")
         self._is_named = True
         for case in list(self._book.unclosed()):
-            if case.is_open and self._names.which(case.event.resources) != case.vm:
-                self._book.note(sightings.rename(case, self._viewpoint))
+            if case.is_open:
+                self._judge_anew(case, is_named=bool(name))
         waiting, self._unnamed = self._unnamed, None
         if waiting is not None:
             self._note_sighting(waiting)
+
+    def _judge_anew(self, case: Case, *, is_named: bool) -> None:
+        """By the names and the rules of this agent, which may not be those of the one that wrote the journal."""
+        judged = sightings.judge_anew(case, self._viewpoint, is_named=is_named)
+        if judged != case:
+            self._tell_of_words(case, judged)
+            self._book.note(judged)
 
     def is_certain(self, case: Case) -> bool:
         """Whether it is known that the event is there, or gone. In between nothing is begun, nor approved."""

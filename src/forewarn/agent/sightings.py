@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
 from forewarn.agent.case import DRY_RUN, Case, Consent, Runs
-from forewarn.agent.events import Event, Sighting
+from forewarn.agent.events import UNKNOWN, Event, Sighting
 
 
 class Meaning(StrEnum):
@@ -54,7 +54,7 @@ class Viewpoint:
     apart_seconds: float  # how far apart answers have to be that count against an event
     which: Callable[[Sequence[str]], str]  # the resource that means this VM
     choose: Callable[[Event, str], tuple[str, str]]  # for an event and this VM's name in it: the profile, and why
-    has_begun: Callable[[Case], bool]  # whether its preparation was taken up, so that the profile stays
+    has_begun: Callable[[Case], bool]  # whether its preparation was taken up
     left_of: Callable[[Case], Runs | None]  # what counts of an end that is under way; None: wait for it
 
 
@@ -87,14 +87,20 @@ def last_seen(case: Case) -> LastSeen:
     )
 
 
-def rename(case: Case, viewpoint: Viewpoint) -> Case:
-    """The case, after the names of this VM have changed."""
-    return _with_event(case, case.event, viewpoint)
+def judge_anew(case: Case, viewpoint: Viewpoint, *, is_named: bool = True) -> Case:
+    """The case, after the names of this VM or its rules have changed.
+
+    Who does not know its name yet does not unlearn what its journal says of whose the event is.
+    """
+    vm = viewpoint.which(case.event.resources)
+    return _judged(case, case.event, vm if is_named else vm or case.vm, viewpoint)
 
 
 def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
     """What it means that an event is there. None: it was over, and what is under way for that ends first."""
     at = sighting.at
+    if case is not None and case.is_open:
+        event = _completed(event, case.event)
     if case is None:
         return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
     if not case.is_open:
@@ -141,43 +147,52 @@ def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint, l
     )
     if _word_holds(case, again):
         again = replace(again, told_to_approve_by=case.told_to_approve_by, is_urgent=case.is_urgent)
-    # What is left of the first life stands in the profile of that time.
-    return (
-        _judged_again(replace(again, profile=case.profile, why=case.why, runs=left), viewpoint) if left else again
+    return replace(again, runs=left)
+
+
+def _completed(event: Event, before: Event) -> Event:
+    """The event; what an answer leaves out that an earlier one said, as a version may, has not changed."""
+    return replace(
+        event,
+        type=before.type if event.type == UNKNOWN else event.type,
+        resources=event.resources or before.resources,
+        not_before=event.not_before or (None if event.has_started else before.not_before),
+        source=event.source or before.source,
+        description=event.description or before.description,
+        duration_seconds=before.duration_seconds if event.duration_seconds is None else event.duration_seconds,
     )
 
 
 def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
-    """The case with its event as it is now; the profile is chosen again as long as no preparation has begun."""
-    vm = viewpoint.which(event.resources)
+    return _judged(case, event, viewpoint.which(event.resources), viewpoint)
+
+
+def _judged(case: Case, event: Event, vm: str, viewpoint: Viewpoint) -> Case:
+    """The case with its event as it is now, and the profile that the rules ask for now.
+
+    What was done for the event as it was is undone in the end, whatever profile it stood in; see `bygone.py`.
+    """
     changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
     if not _word_holds(case, changed):
         changed = replace(changed, told_to_approve_by="", is_urgent=False)
-    if viewpoint.has_begun(case):
-        return _judged_again(changed, viewpoint)
+    has_started = case.started_at is not None or event.has_started
+    if has_started and viewpoint.has_begun(case):
+        return changed  # nothing is approved any more, and what has begun goes on
     profile, why = viewpoint.choose(event, vm)
     # Another profile has other steps before the approval: what was noted of the first does not count.
     prepared_at = case.prepared_at if profile == case.profile else None
     return replace(changed, profile=profile, why=why, prepared_at=prepared_at)
 
 
-def _judged_again(case: Case, viewpoint: Viewpoint) -> Case:
-    """A case whose preparation has begun, after its event has changed. The profile stays, for the undo.
-
-    If the rules ask for another one now, what was done is not what they want before an approval.
-    """
-    if case.started_at is not None or case.event.has_started:
-        return case  # nothing is approved any more
-    profile, why = viewpoint.choose(case.event, case.vm)
-    fits = profile == case.profile
-    words = f"the rules ask for profile {profile} now ({why}), and it is prepared for with {case.profile}"
-    return replace(case, misfit="" if fits else words)
-
-
 def _word_holds(said: Case, now: Case) -> bool:
     """Whether an operator who said "approve" has meant the event as it is now."""
-    names_no_others = set(now.event.resources) <= set(said.event.resources)
+    names_no_others = _bare(now.event.resources) <= _bare(said.event.resources)
     return names_no_others and now.event.type == said.event.type and now.is_mine == said.is_mine
+
+
+def _bare(resources: Sequence[str]) -> set[str]:
+    """Names, however a version of the endpoint writes them."""
+    return {each.lower().removeprefix("_") for each in resources}
 
 
 def _ended(case: Case, at: datetime, viewpoint: Viewpoint) -> Case:

@@ -10,14 +10,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.case import Case, Direction, Outcome, Run
-from forewarn.agent.effects import bringer_of, heir_of, is_underway, keeper_of, mover_of, undone_by
+from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway
+from forewarn.agent.effects import bringer_of, heir_of, keeper_of, mover_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
+from forewarn.agent.undo_order import groups_to_undo
 
 UNDO_TRIES = 10  # the network may come up after the agent does
-CANNOT_BE_UNDONE = "it is not in the file any more, and how it is undone was not kept: see to it by hand"
+CANNOT_BE_UNDONE = "its profile does not have it, and how it is undone was not kept: see to it by hand"
+CAME_NEARER = "NotBefore came nearer, and its time was up"  # which is no failure of the step, and no try
 _LONGEST_PAUSE = timedelta(seconds=60)
+_ROUNDING = timedelta(milliseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,7 @@ class State(StrEnum):
     """How far a row of steps is."""
 
     PENDING = "pending"
+    PUT_OFF = "put off"  # nothing is left but what waits for another event's end
     SUCCESS = "success"
     HELD = "held"
 
@@ -86,7 +90,7 @@ class Progress:
 
     def is_pending(self) -> bool:
         """Whether something is not over yet."""
-        return self.state is State.PENDING
+        return self.state in {State.PENDING, State.PUT_OFF}
 
     def wait(self, words: str, wake_at: datetime | None = None) -> None:
         """Something is not over yet."""
@@ -94,6 +98,11 @@ class Progress:
         self.words.append(words)
         if wake_at is not None:
             self.wake_at = min(self.wake_at or wake_at, wake_at)
+
+    def put_off(self, words: str) -> None:
+        """Something waits for another event's end."""
+        self.state = State.PENDING if self.state is State.PENDING else State.PUT_OFF
+        self.words.append(words)
 
 
 def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) -> Progress:
@@ -112,8 +121,19 @@ def go_on(scene: Scene, occasion: Occasion, deadline: datetime | None = None) ->
     return progress
 
 
+def prepare(scene: Scene, deadline: datetime | None) -> Progress:
+    """The steps of the preparation; it is not over while one runs that the rules do not ask for any more."""
+    progress = go_on(scene, Occasion.PREPARE, deadline)
+    own = {step.name for step in scene.profile.on(Occasion.PREPARE)}
+    for step in scene.profile.prepared_by():
+        run = scene.case.run(step.name)
+        if step.name not in own and run is not None and is_underway(run):
+            _follow(progress, step, run, scene, deadline)
+    return progress
+
+
 def go_back(scene: Scene) -> Progress:
-    """Stop what runs, then undo what was done, the last group first.
+    """Stop what runs, then undo what was done, the last first; what was begun as one group is undone as one.
 
     A group waits for the one after it, also while an undo of that is tried again; one that fails for good holds no
     other up.
@@ -125,21 +145,13 @@ def go_back(scene: Scene) -> Progress:
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
         return progress
-    for group in _groups_to_undo(scene):
-        for step in reversed(group):
-            if step.has_undo and _was_begun(scene.case, step):
-                _undo(progress, step, scene)
+    for group in groups_to_undo(scene):
+        for step in group:
+            _undo(progress, step, scene)
         if progress.is_pending():
             return progress
     _see_to_the_rest(progress, scene)
     return progress
-
-
-def _groups_to_undo(scene: Scene) -> list[list[Step]]:
-    """The last first. What is not in the file any more was done before what is."""
-    bygone = scene.profile.bygone
-    there = _groups(step for step in scene.profile.prepared_by() if step not in bygone)
-    return [*reversed(list(there)), *reversed(list(_groups(bygone)))]
 
 
 def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
@@ -156,7 +168,8 @@ def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
 def wind_up(scene: Scene, occasion: Occasion) -> Progress:
     """What runs of an occasion that is over is waited for; nothing more of it begins."""
     progress = Progress()
-    for step in scene.profile.on(occasion):
+    bygone = (step for step in scene.profile.bygone if step.on is occasion)
+    for step in (*scene.profile.on(occasion), *bygone):
         run = scene.case.run(step.name)
         if run is not None and is_underway(run):
             progress.wait(_at_it(f"step {step.name}", run))
@@ -172,12 +185,12 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
 def _go_on_with(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> None:
     run = scene.case.run(step.name)
     if run is None or _may_begin_after_all(run, scene):
-        if not (_misses_a_need(progress, step, scene) or _is_left_to_another(progress, step, scene)):
+        if not (_waits_for_a_need(progress, step, scene, deadline) or _waits_for_another(progress, step, scene)):
             number = run.tries + 1 if run else 1
             _begin(progress, Begin(step, Direction.DO, step.timeout_seconds, number), scene, deadline)
     elif is_underway(run):
         _follow(progress, step, run, scene, deadline)
-    elif _has_tries_left(step, run) and not _is_left_to_another(progress, step, scene):
+    elif _has_tries_left(step, run, scene) and not _waits_for_another(progress, step, scene):
         again = Begin(step, Direction.DO, step.timeout_seconds, run.tries + 1)
         _begin_again(progress, again, run, scene, deadline)
 
@@ -191,21 +204,22 @@ def _may_begin_after_all(run: Run, scene: Scene) -> bool:
 
 
 def _follow(progress: Progress, step: Step, run: Run, scene: Scene, deadline: datetime | None) -> None:
-    """Wait for a step that runs. It got its time when it was begun; if NotBefore is nearer now, it has less."""
-    not_before = scene.case.event.not_before
-    has_less = deadline is not None and not (run.not_before and not_before and not_before >= run.not_before)
-    progress.wait(_at_it(f"step {step.name}", run), deadline if has_less else None)
-    if has_less and deadline is not None and scene.now >= deadline:
-        progress.moves.append(Stop(step, "NotBefore came nearer, and its time was up"))
+    """Wait for a step that runs. It got its time when it was begun; if the deadline is nearer now, it has less."""
+    if deadline is None or (run.until is not None and run.until - _ROUNDING <= deadline):
+        progress.wait(_at_it(f"step {step.name}", run))
+        return
+    progress.wait(_at_it(f"step {step.name}", run), deadline)
+    if scene.now >= deadline:
+        progress.moves.append(Stop(step, CAME_NEARER))
 
 
-def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
-    """Whether a step that has to have succeeded has not; then it is waited for, or this one is left out."""
+def _waits_for_a_need(progress: Progress, step: Step, scene: Scene, deadline: datetime | None) -> bool:
+    """Wait for steps that have to have succeeded, or leave this one out; whether there was need to."""
     for name in step.needs:
         needed, run = scene.profile.step(name), scene.case.run(name)
         if run is not None and run.outcome is Outcome.DONE:
             continue
-        if run is not None and not (needed and _may_yet_be_done(needed, run, scene)):
+        if run is not None and not (needed and _may_yet_be_done(needed, run, scene, deadline)):
             _leave_out(progress, step, scene, f"it needs {name}, which was not done")
         else:
             progress.wait(f"step {step.name}, which needs {name}")
@@ -213,8 +227,8 @@ def _misses_a_need(progress: Progress, step: Step, scene: Scene) -> bool:
     return False
 
 
-def _is_left_to_another(progress: Progress, step: Step, scene: Scene) -> bool:
-    """Whether another event's attempt has the same effect, or is about to have it."""
+def _waits_for_another(progress: Progress, step: Step, scene: Scene) -> bool:
+    """Wait for, or rely on, another event's attempt that has the same effect; whether there is one."""
     found = bringer_of(step, scene) if step.has_undo else None
     if found is None:
         return False
@@ -276,7 +290,7 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         if step.is_for_all_events:
             _skip(progress, step, Direction.UNDO, f"event {other} still needs it")
         else:
-            progress.wait(f"the undo of step {step.name}, put off until event {other} is over")
+            progress.put_off(f"the undo of step {step.name}, put off until event {other} is over")
     elif other := undone_by(step, scene):
         _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
     elif other := mover_of(step, scene):
@@ -288,19 +302,17 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         _begin_again(progress, again, run, scene)
 
 
-def _has_tries_left(step: Step, run: Run) -> bool:
-    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries
+def _has_tries_left(step: Step, run: Run, scene: Scene) -> bool:
+    """Whether it failed and is tried again. What only had no time left is not, once the platform is at it."""
+    had_no_time = 0 < run.tries == run.tries_before
+    is_too_late = had_no_time and scene.case.event.has_started
+    return run.outcome is Outcome.FAILED and run.tries - run.tries_before <= step.retries and not is_too_late
 
 
-def _may_yet_be_done(step: Step, run: Run, scene: Scene) -> bool:
+def _may_yet_be_done(step: Step, run: Run, scene: Scene, deadline: datetime | None) -> bool:
     is_lost = run.outcome is Outcome.LOST and _may_begin_after_all(run, scene)
-    return is_underway(run) or is_lost or _has_tries_left(step, run)
-
-
-def _was_begun(case: Case, step: Step) -> bool:
-    """Whether there may be something to undo: a failed attempt may have got half way."""
-    run = case.run(step.name)
-    return run is not None and run.outcome in {Outcome.DONE, Outcome.FAILED, Outcome.LOST}
+    has_time = deadline is None or scene.now < deadline
+    return is_underway(run) or (has_time and (is_lost or _has_tries_left(step, run, scene)))
 
 
 def _holds(case: Case, step: Step) -> bool:

@@ -55,7 +55,7 @@ class Endpoint:
         self._weather = weather
         self._holds = holds
         self._listener = socket.create_server(("127.0.0.1", 0))
-        threading.Thread(target=self._accept, name=f"{ENDPOINT} itself", daemon=True).start()
+        threading.Thread(target=self._accept, name=ENDPOINT, daemon=True).start()
 
     @property
     def url(self) -> str:
@@ -72,8 +72,7 @@ class Endpoint:
             while True:
                 connection, _ = self._listener.accept()
                 number += 1
-                name = f"{ENDPOINT} {number}"
-                threading.Thread(target=self._serve, args=(connection, number), name=name, daemon=True).start()
+                threading.Thread(target=self._serve, args=(connection, number), name=ENDPOINT, daemon=True).start()
 
     def _serve(self, connection: socket.socket, number: int) -> None:
         with connection, connection.makefile("rb") as incoming, suppress(OSError):
@@ -82,12 +81,16 @@ class Endpoint:
                 connection.sendall(content)
                 if not is_kept:
                     connection.shutdown(socket.SHUT_RDWR)
-                self._hours.glance()
+                self._hours.has_answered()
                 if not is_kept:
                     return
 
-    def _wait(self, connection: socket.socket, seconds: float, until_changed: bytes | None = None) -> None:
+    def _wait(
+        self, connection: socket.socket, asked: Asked, seconds: float, until_changed: bytes | None = None
+    ) -> None:
         """Hold the request: on the way, stalled, or because nothing has changed."""
+        # Approvals that are sent at once arrive in any order; they are answered in one.
+        key = f"{asked.method} {asked.body!r}"
 
         def is_ready() -> bool:
             now = self._hours.monotonic()
@@ -99,7 +102,7 @@ class Endpoint:
         for _ in range(100_000):
             now = self._hours.monotonic()
             left = seconds if until_changed is None else min(seconds, self._next_change(now) - now)
-            self._hours.wait(left, is_ready, holds=connection)
+            self._hours.wait(left, is_ready, key, holds=connection)
             seconds -= self._hours.monotonic() - now
             if seconds <= 0 or is_ready():
                 return
@@ -110,12 +113,12 @@ class Endpoint:
     def _take(self, connection: socket.socket, asked: Asked) -> tuple[bytes, bool]:
         # What is given while an approval is on its way, its sender did not know.
         known, given_at = self.seen.scheduled, self.seen.given_at
-        self._wait(connection, _ON_THE_WAY_SECONDS)
+        self._wait(connection, asked, _ON_THE_WAY_SECONDS)
         if asked.method == "POST":
             return self._approve(connection, asked, known, given_at)
         self.seen.questions += 1
         if self.seen.questions == 1:
-            self._stall(connection, FIRST_CALL_SECONDS)
+            self._stall(connection, asked, FIRST_CALL_SECONDS)
         else:
             self._hold(connection, asked)
         if is_readable(connection):
@@ -124,14 +127,14 @@ class Endpoint:
         self.seen.faults[kind] += 1
         fault = FAULTS.get(kind, Fault())
         if fault.delay_seconds:
-            self._stall(connection, fault.delay_seconds)
+            self._stall(connection, asked, fault.delay_seconds)
         if is_readable(connection):
             return b"", False
         return self._say(asked, fault)
 
-    def _stall(self, connection: socket.socket, seconds: float) -> None:
+    def _stall(self, connection: socket.socket, asked: Asked, seconds: float) -> None:
         began_at = self._hours.monotonic()
-        self._wait(connection, seconds)
+        self._wait(connection, asked, seconds)
         self.seen.stalls.append((began_at, self._hours.monotonic()))
 
     def _hold(self, connection: socket.socket, asked: Asked) -> None:
@@ -139,7 +142,7 @@ class Endpoint:
         wish = asked.headers.get("prefer", "").partition("wait=")[2]
         if self._holds and wish and asked.headers.get("if-none-match") == _tag(document):
             self.seen.faults["(held)"] += 1
-            self._wait(connection, float(wish), document)
+            self._wait(connection, asked, float(wish), document)
 
     def _say(self, asked: Asked, fault: Fault) -> tuple[bytes, bool]:
         """The bytes, and whether the connection goes on."""
@@ -175,7 +178,7 @@ class Endpoint:
         kind = self._weather.draw_for_approval(event_id, tries, self._hours.monotonic())
         self.seen.faults[f"approval: {kind or 'fine'}"] += 1
         fault = FAULTS.get(kind, Fault())
-        self._wait(connection, min(fault.delay_seconds, 8.0))
+        self._wait(connection, asked, min(fault.delay_seconds, 8.0))
         is_fine = not (fault.status or fault.body is not None or kind in _ACCEPTS)
         if is_fine or (kind in _ACCEPTS and tries % 2 == 0):
             approval.is_accepted = self._platform.approve(event_id, self._hours.monotonic())

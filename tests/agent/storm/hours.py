@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-ENDPOINT = "endpoint"  # how the names of the endpoint's threads begin; they are not waited for
+ENDPOINT = "endpoint"  # the name of the endpoint's threads; only those that hold a request are waited for
 BEGINNING = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
 _GLANCE_SECONDS = 0.0003  # of real time
 _MOST_GLANCES = 200_000
@@ -43,6 +43,7 @@ class Hours:
         self._waits: list[_Wait] = []
         self._news = threading.Condition()
         self._strangers = set(threading.enumerate())
+        self._answering: set[threading.Thread] = set()  # that went on with a request which they held
         self._is_over = False
 
     # For those who live in it.
@@ -62,13 +63,15 @@ class Hours:
         with self._news:
             if self._is_over:
                 return
+            self._answering.discard(me)
             self._waits.append(wait)
             self._news.notify_all()
         wait.go.wait()
 
-    def glance(self) -> None:
-        """Have whoever lets time pass see what is new."""
+    def has_answered(self) -> None:
+        """Whoever held a request is done with it."""
         with self._news:
+            self._answering.discard(threading.current_thread())
             self._news.notify_all()
 
     # For whoever lets it pass.
@@ -87,6 +90,8 @@ class Hours:
                 self._now = max(self._now, wait.until)
             with self._news:
                 self._waits.remove(wait)
+                if wait.holds:
+                    self._answering.add(wait.thread)
             wait.go.set()
 
     def close(self) -> None:
@@ -120,9 +125,10 @@ class Hours:
         busy = [
             thread.name
             for thread in threading.enumerate()
-            if thread not in self._strangers | waiting and not thread.name.startswith(ENDPOINT)
+            if thread not in self._strangers | waiting and thread.name != ENDPOINT
         ]
         asking = [name for name in busy if name.startswith("approve ")]  # a thread that does nothing but ask
+        busy += [thread.name for thread in self._answering if thread.is_alive()]
         if len(busy) > len(asking):
             return busy
         asking += [wait.thread.name for wait in self._waits if wait.answer_on and not is_readable(wait.answer_on)]

@@ -52,4 +52,5 @@ def _summary(settings: Settings) -> str:
     steps = sum(len(profile.steps) for profile in settings.profiles.values())
     counts = ((len(settings.rules), "rule"), (len(settings.profiles), "profile"), (steps, "step"))
     words = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
-    return f"{settings.source} is fine: {words}."
+    verdict = "can be run, but see what is said above" if settings.warnings else "is fine"
+    return f"{settings.source} {verdict}: {words}."

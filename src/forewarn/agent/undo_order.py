@@ -1,0 +1,61 @@
+"""In which order the preparation is undone. Pure.
+
+What was begun last is undone first. The groups of one profile go backwards, also where one of the first was done
+anew after the others. What was done twice is undone where it was done first: one undo may be enough to end it.
+What the profile does not have is undone one by one, as it may be at odds with the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import groupby
+
+from forewarn.agent.bygone import likeness_of
+from forewarn.agent.case import Outcome
+from forewarn.agent.policy import Step
+from forewarn.agent.scene import Scene
+
+_MAY_HAVE_LEFT_SOMETHING = {Outcome.DONE, Outcome.FAILED, Outcome.LOST}  # a failed attempt may have got half way
+
+
+@dataclass(frozen=True, slots=True)
+class _Deed:
+    step: Step
+    profile: str  # that wanted it
+    effect: tuple[str, str]
+    order: int
+    is_bygone: bool
+
+    @property
+    def group(self) -> tuple[object, ...]:
+        """What is undone side by side has the same."""
+        return (self.step.name,) if self.is_bygone else (self.profile, self.step.group)
+
+
+def groups_to_undo(scene: Scene) -> Iterator[list[Step]]:
+    """The steps that have something to be undone, group by group."""
+    deeds = list(_deeds(scene))
+    for _, group in groupby(
+        sorted(deeds, key=lambda deed: _place(deed, deeds), reverse=True), lambda deed: deed.group
+    ):
+        yield [deed.step for deed in group]
+
+
+def _deeds(scene: Scene) -> Iterator[_Deed]:
+    for step in scene.profile.prepared_by():
+        run = scene.case.run(step.name)
+        if step.has_undo and run is not None and run.outcome in _MAY_HAVE_LEFT_SOMETHING:
+            effect = step.uses, likeness_of(step)
+            yield _Deed(step, run.profile, effect, run.order, step in scene.profile.bygone)
+
+
+def _place(deed: _Deed, deeds: list[_Deed]) -> tuple[int, int, bool, int]:
+    """Where it stands among all that was done: after all of its own profile that had to be done before it."""
+    before = (each for each in deeds if each.profile == deed.profile and each.step.group <= deed.step.group)
+    return max(_first(each, deeds) for each in before), deed.step.group, not deed.is_bygone, deed.order
+
+
+def _first(deed: _Deed, deeds: list[_Deed]) -> int:
+    """When the same was done for the first time."""
+    return min(each.order for each in deeds if each.effect == deed.effect)
