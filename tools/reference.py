@@ -19,7 +19,19 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tools.pages import agent, arm, cli, fleet_file, metadata, metrics, rest, settings, state_diagram
+from tools.pages import (
+    agent,
+    arm,
+    cli,
+    faults,
+    fleet_file,
+    metadata,
+    metrics,
+    rest,
+    scenario,
+    settings,
+    state_diagram,
+)
 
 ROOT = Path(__file__).parent.parent
 COMMAND = ".venv/bin/python -m tools.reference"
@@ -50,7 +62,9 @@ PAGES = {
     "rest": _whole("rest.md", rest.write),
     "arm": _whole("arm.md", arm.write),
     "metrics": _whole("metrics.md", metrics.write),
+    "faults": _whole("faults.md", faults.write),
     "fleet-file": _whole("fleet-file.md", fleet_file.write),
+    "scenario": _whole("scenario.md", scenario.write),
     "metadata": _whole("metadata.md", metadata.write),
     "state-diagram": Page("ARCHITECTURE.md", state_diagram.fill),
 }

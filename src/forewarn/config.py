@@ -128,13 +128,22 @@ SETTINGS = (
         "guest",
         as_text,
         "NAME",
-        "Who a loopback caller is when its address names no VM: for trying things on one machine.",
+        "Who a loopback caller is when its address names no VM, nor one that was deleted since the service was "
+        "started: for trying things on one machine.",
     ),
     Setting(
         "demo",
         as_yes_or_no,
         "",
         "A sample fleet with simulated guests that poll, prepare and approve.",
+        is_switch=True,
+    ),
+    Setting(
+        "watch_guests",
+        as_yes_or_no,
+        "",
+        "Note what guests ask, for forewarn report (always with the virtual clock, unless the environment or the "
+        "file says no). Costs some speed.",
         is_switch=True,
     ),
     Setting(
@@ -203,7 +212,7 @@ SETTINGS = (
         "simulated_seconds",
         as_simulated_seconds,
         "ACTION=SECONDS",
-        "How long simulated actions take, e.g. reboot=60; may repeat.",
+        "How long simulated actions take, e.g. reboot=60; may repeat (default for a freeze: what it announces).",
         repeats=True,
     ),
     Setting("location", as_text, "NAME", "The location that guests and clients are told (default local)."),
@@ -237,6 +246,7 @@ class Settings:
     history_days: int = 365
     guest: str | None = None
     demo: bool = False
+    watch_guests: bool | None = None
     lead: float = 5.0
     reset_incarnation: bool = False
     failed_host_kind: Kind = Kind.REDEPLOY
@@ -257,6 +267,11 @@ class Settings:
     def is_virtual(self) -> bool:
         """Whether time stands still until it is moved."""
         return self.clock == "virtual"
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether what guests ask is noted."""
+        return self.is_virtual if self.watch_guests is None else self.watch_guests
 
     @property
     def keep_history(self) -> timedelta | None:

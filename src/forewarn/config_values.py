@@ -64,7 +64,7 @@ def as_instant(value: object) -> datetime:
     text = value.isoformat() if isinstance(value, date) else as_text(value)  # TOML has instants of its own
     try:
         return parse_instant(text)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter where there is no such instant in UTC
         raise ValueError(f"{text!r} is no instant; write it like 2026-03-02T12:00:00Z") from None
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import socket
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-
-import structlog
+from typing import Any
 
 from forewarn.board.board import Board
+from forewarn.board.conduct import Conduct
 from forewarn.clock import Clock, SystemClock, VirtualClock
 from forewarn.config import Settings
 from forewarn.config_values import Address, show_address
@@ -23,16 +25,20 @@ from forewarn.control.push.sending import HttpSender
 from forewarn.control.push.webhooks import Webhooks
 from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
+from forewarn.core.fault import Fault
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_plan import plan_fleet
 from forewarn.core.notice import Rules
 from forewarn.core.refusal import Refusal
+from forewarn.core.world import Changes
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SECONDS, SimulatedDriver
 from forewarn.edge.desk import Desk
 from forewarn.edge.limits import Limits, connections_that_fit
-from forewarn.edge.listener import GuestListener
+from forewarn.edge.listener import GuestListener, Way
 from forewarn.errors import ConfigError, StoreError
+from forewarn.ids import random_id
+from forewarn.logs import get_logger
 from forewarn.operator.app import make_app
 from forewarn.operator.endpoint import Office
 from forewarn.operator.guard import is_loopback
@@ -45,16 +51,31 @@ from forewarn.store.sql import ClockMark, SqlStore
 from forewarn.wire.fleet_file import BadFleet, FleetText, read_toml
 from forewarn.wire.imds.instance import Site
 
-log = structlog.get_logger()
+log = get_logger()
 
 _NO_SEED = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSockets:
+    """Sockets that somebody else has opened, for a service that is to open none; it closes them when it stops.
+
+    Whoever calls on the guests' one is the guest that the settings name, unless its address names a VM.
+    """
+
+    guests: socket.socket
+    operators: socket.socket
 
 
 class Service:
     """Everything that `forewarn serve` runs; start and stop it on one event loop."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, new_id: Callable[[], str] = random_id, opened: OpenSockets | None = None
+    ) -> None:
         self.settings = settings
+        self._new_id = new_id
+        self._opened = opened
         self.metadata: list[Address] = []  # where guests are heard, once started
         self.operator: Address = settings.operator
         self.fleet_differences: list[str] = []
@@ -128,6 +149,7 @@ class Service:
         self.machines = Machines.open(_machines_file(settings))
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
+        self.board.keeps_previous = settings.is_virtual
         health = HealthChecks(
             self._health_check_of, self.clock.now, settings.health_command, all_answered=self._look_at_rollouts
         )
@@ -145,6 +167,7 @@ class Service:
             ask_first=health.ask_together if settings.is_virtual else None,
             keep_history=settings.keep_history,
             outbox=outbox,
+            new_id=self._new_id,
         )
         self.plane.open()
         self.webhooks = Webhooks(self.plane, outbox, Courier(_means_of_delivery(settings)))
@@ -157,14 +180,34 @@ class Service:
             limits=Limits(requests_per_second=settings.requests_per_second, connections=connections_that_fit()),
             site=site,
             first_call_delay=settings.first_call_delay,
+            faults=self.plane.faults,
+            mark=self._mark,
         )
-        self._listener = GuestListener(self.desk, self.clock.now, settings.guest)
+        self.conduct = self._look_on() if settings.is_watching else None
+        is_anybody = self._opened is not None
+        self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
+        if isinstance(self.clock, VirtualClock):
+            self.clock.on_move = self._listener.tell_date
+
+    def _look_on(self) -> Conduct:
+        """Note what guests ask from now on, and what becomes of the events that they are told of."""
+        conduct = Conduct(self.clock, self.desk.now)
+        world = self.plane.world
+        conduct.learn(Changes(world.number, tuple(world.events.values())))
+        conduct.mark_time()
+        self.plane.observers.append(conduct.learn)
+        self.plane.watchers.append(conduct.mark_time)
+        self.desk.witness = conduct
+        return conduct
 
     async def _approve(self, vm: str, events: tuple[str, ...]) -> Refusal | None:
         return await self.runner.call(self.plane.approve_as_guest, vm, events)
 
     async def _first_poll(self, vm: str) -> Refusal | None:
         return await self.runner.call(self.plane.first_poll, vm)
+
+    async def _mark(self, vm: str, events: tuple[str, ...], fault: Fault) -> None:
+        await self.runner.call(self.plane.mark_fault, vm, events, fault)
 
     def _take_fleet(self, text: FleetText) -> None:
         """Apply the fleet to an empty store; to any other, only compare."""
@@ -175,10 +218,15 @@ class Service:
         if problems:
             raise ConfigError(str(text.refusal(problems)))
 
+    def name_guest(self, vm: str) -> None:
+        """Say who a caller is whose address names no VM; before the start."""
+        self.settings = replace(self.settings, guest=vm)
+        self._listener.default_guest = vm
+
     async def start(self) -> None:
         """Hear guests and operators; returns when both may call."""
         if self.settings.guest is not None and self.settings.guest not in self.plane.world.vms:
-            self._let_go()
+            self.let_go()
             known = ", ".join(sorted(self.plane.world.vms)[:5])
             raise ConfigError(
                 f"--guest names {self.settings.guest}, and there is no such VM.",
@@ -186,12 +234,19 @@ class Service:
             )
         self.runner.start()
         try:
-            await asyncio.to_thread(self.webhooks.start, self.runner.submit)
-            self.metadata = await self._listener.open(self.settings.metadata)
+            await _see_through(asyncio.to_thread(self.webhooks.start, self.runner.submit))
+            if self._opened is None:
+                self.metadata = await self._listener.open(self.settings.metadata)
+            else:
+                self.metadata = await self._listener.open((), [self._opened.guests])
             await self._open_operator()
         except BaseException:
             await self.stop()
             raise
+
+    async def hear_new_guests(self) -> dict[Way, str]:
+        """Returns when those may call that the fleet has by now; where nobody can, and why."""
+        return await self._listener.catch_up()
 
     async def _open_operator(self) -> None:
         office = Office(
@@ -203,9 +258,10 @@ class Service:
             self.webhooks,
             self.timekeeper,
             self.desk.site,
+            conduct=self.conduct,
         )
         app = make_app(office)
-        bound = bind(self.settings.operator)
+        bound = bind(self.settings.operator) if self._opened is None else self._opened.operators
         self.operator = (self.settings.operator[0], bound.getsockname()[1])
         self._stream = app.state.stream
         self._operator_server = OperatorServer(app, bound, self._tls)
@@ -220,7 +276,7 @@ class Service:
         await asyncio.to_thread(self.webhooks.stop)
         await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
         self._write_uses(self.sign_in.uses.take())
-        self._let_go()
+        self.let_go()
 
     def _write_uses_soon(self, uses: Mapping[str, datetime]) -> None:
         self.runner.submit(self._write_uses, uses)
@@ -234,9 +290,20 @@ class Service:
             except StoreError as problem:
                 log.warning("uses not written", problem=str(problem))
 
-    def _let_go(self) -> None:
+    def let_go(self) -> None:
+        """Close what was opened by making it: of a service that is never started, all there is."""
         self.driver.close()
         self.store.close()
+
+
+async def _see_through(act: Coroutine[Any, Any, None]) -> None:
+    """Do it to its end, also when cancelled: what is half done on another thread cannot be cleaned up."""
+    doing = asyncio.ensure_future(act)
+    try:
+        await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait({doing})
+        raise
 
 
 def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:

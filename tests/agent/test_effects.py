@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from forewarn.agent import handlers
+from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Ending
 from forewarn.agent.effects import memory_of
 from forewarn.agent.policy import Approval, Occasion, OnFailure, Step
@@ -312,3 +313,49 @@ def test_another_kind_of_handler_is_not_given_what_it_could_not_read():
     drain = a_profile(a_step(uses="systemd"))
 
     assert memory_of(drain.steps[0], Scene(mine, drain, (), NOW)) == "systemd/drain/drain"
+
+
+def test_a_state_is_not_undone_before_what_another_event_built_on_it():
+    web = a_profile(a_state(), a_step("stop web", group=2), name="web", approval=Approval.NEVER)
+    db = a_profile(a_state(), a_step("stop db", group=2), name="db", approval=Approval.NEVER)
+    world = World.of(web, db).see(an_event("E1"), "web").end("E1", "drain").end("E1", "stop web")
+    world.see(an_event("E2"), "db").end("E2", "stop db").go("E1", "E2")
+
+    world.end("E2", "stop db", UNDO)
+    meanwhile = world.running()
+    world.end("E1", "stop web", UNDO)
+    after = [(step, direction) for _, step, direction in world.running()]
+
+    assert meanwhile == [("E1", "stop web", UNDO)]
+    assert after == [("drain", UNDO)]
+
+
+def test_a_state_is_undone_after_a_minute_though_another_event_has_not_begun_to_undo_what_it_built_on_it():
+    built = a_profile(a_state(), a_step("x", group=2), name="built", approval=Approval.NEVER)
+    tells = a_step("tell", on=Occasion.FINISHED, has_undo=False)
+    bare = a_profile(a_state(), tells, name="bare", approval=Approval.NEVER)
+    other = a_profile(a_step("x"), name="other", approval=Approval.NEVER)
+    world = World.of(built, bare, other).see(an_event("E1"), "built").end("E1", "drain").end("E1", "x")
+    world.see(an_event("E3", minutes=9999), "other").end("E3", "x").see(an_event("E2"), "bare")
+    world.go("E1", "E2")
+    at_first = world.running()
+
+    world.advance(60)
+    after = world.running()
+    world.end("E2", "drain", UNDO)
+
+    assert (at_first, after) == ([], [("E2", "drain", UNDO)])
+    assert world.running() == [("E2", "tell", DO)], "who is to be told does not wait for the other"
+
+
+def test_what_was_undone_for_an_event_that_came_back_does_not_keep_another_from_undoing_its_own():
+    state = a_profile(a_state(), name="state", approval=Approval.NEVER)
+    other = a_profile(a_step("other"), name="other", approval=Approval.NEVER)
+    recipe = recipe_of(state.steps[0], "Reboot")
+    kept = {("drain as done at 12:00:00Z", DO): a_run(order=1, recipe=recipe)}
+    kept |= {("drain as done at 12:00:00Z", UNDO): a_run(order=2)}
+    world = World.of(state, other).see(an_event("E2"), "other").change("E2", runs=kept)
+
+    world.see(an_event("E3"), "state").end("E3", "drain").go("E3")
+
+    assert ("E3", "drain", UNDO) in world.running()

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.case_form import read_case, write_case
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
-from tests.agent.little_world import BEGUN, DO, FAILED, NOW, UNDO, a_case, a_run, an_event
+from tests.agent.little_world import BEGUN, DO, FAILED, NOW, UNDO, a_case, a_run, a_step, an_event
 
 FULL = a_case(
     an_event(source="User", description="ünïcode", duration_seconds=-1),
@@ -246,3 +247,17 @@ def test_the_lock_of_a_dead_agent_holds_nobody_up(tmp_path: Path):
     Lock(tmp_path).release()
 
     assert (tmp_path / "agent.lock").read_text().startswith("process ")
+
+
+def test_a_journal_from_before_attempts_noted_their_occasion_and_type_is_read_as_far_as_it_is_known():
+    step = a_step(options={"command": ["drain"]})
+    told = replace(step, name="tell", has_undo=False)
+    runs = {(each.name, DO): a_run(recipe=recipe_of(each, "Freeze")) for each in (step, told)}
+    said = write_case(a_case(an_event(type="Freeze"), runs=runs), with_recipes=True)
+    for run in said["runs"]:
+        del run["recipe"]["on"], run["recipe"]["of_type"]
+
+    known = read_case(said)
+
+    assert known.run("drain").recipe == recipe_of(step, "Freeze")
+    assert known.run("tell").recipe is None, "on which occasion, nobody knows"

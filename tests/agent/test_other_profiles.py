@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from forewarn.agent.policy import Approval, Occasion, Profile
 from forewarn.agent.standing import Phase, phase_of
 from forewarn.agent.steps import Begin
-from tests.agent.little_world import BEGUN, DO, UNDO, World, a_profile, a_step, an_event
+from tests.agent.little_world import BEGUN, DO, DONE, SKIPPED, UNDO, World, a_profile, a_step, an_event
 
 LIGHT = a_profile(a_step("note"), name="light", approval=Approval.NEVER)
 
@@ -159,3 +160,66 @@ def test_what_is_left_out_in_one_profile_is_done_in_the_next():
     met_with(world, a_profile(a_step("note"), name="other", approval=Approval.NEVER))
 
     assert world.outcome("E1", "note") is BEGUN
+
+
+def test_what_is_done_again_under_its_name_is_not_found_there_through_another_event():
+    x, y = (
+        a_profile(
+            a_step("lb", options={"server": what}, is_for_all_events=True), name=what, approval=Approval.NEVER
+        )
+        for what in "xy"
+    )
+    world = World.of(x, y).see(an_event("E1"), "x").end("E1", "lb").see(an_event("E2"), "x")
+
+    met_with(world, y).end("E1", "lb")
+    met_with(world, x)
+
+    assert world.running() == [("E1", "lb", DO)]
+
+
+def test_what_one_profile_left_out_does_not_hide_what_another_did_before():
+    x = a_profile(a_step(options={"command": ["x"]}), name="x", approval=Approval.NEVER)
+    late = a_step(options={"command": ["y"]})
+    y = a_profile(late, name="y", approval=Approval.NEVER, reserve_seconds=3600)
+    world = World.of(x, y).see(an_event("E1"), "x").end("E1", "drain")
+
+    met_with(world, y)
+    left_out = world.outcome("E1", "drain")
+    met_with(world, x)
+
+    assert left_out is SKIPPED
+    assert (world.outcome("E1", "drain"), world.running()) == (DONE, [])
+
+
+def test_what_was_told_is_not_told_again_when_the_event_is_what_it_was():
+    coming = a_step("tell", on=Occasion.DETECTED, has_undo=False)
+    first = a_profile(coming, name="first", approval=Approval.NEVER)
+    second = a_profile(replace(coming, on=Occasion.STARTED), name="second", approval=Approval.NEVER)
+    world = World.of(first, second).see(an_event(), "first").end("E1", "tell")
+
+    met_with(world, second)
+    met_with(world, first)
+
+    assert world.acted == [("E1", "tell", DO)]
+
+
+def test_the_groups_of_the_profile_that_did_it_say_in_which_order_it_is_undone():
+    drain = a_step(is_for_all_events=True)
+    first = a_profile(drain, a_step("stop", group=2), name="first", approval=Approval.NEVER)
+    world = World.of(first).see(an_event(), "first").end("E1", "drain").end("E1", "stop")
+    second = a_profile(a_step("snapshot"), replace(drain, group=3), name="second", approval=Approval.NEVER)
+
+    met_with(world, second).end("E1", "snapshot").go("E1")
+
+    assert undone(world) == ["snapshot", "stop", "drain"]
+
+
+def test_a_step_that_has_all_the_time_there_is_is_not_stopped_because_it_began_a_moment_later():
+    world = World.of(a_profile(a_step(timeout_seconds=3600), approval=Approval.NEVER)).see(an_event())
+    run = world.cases["E1"].runs["drain", DO]
+    later = timedelta(milliseconds=20)
+    begun = replace(run, begun_at=run.begun_at + later, until=run.until + later)
+
+    world.change("E1", runs={("drain", DO): begun}).advance(900)
+
+    assert world.stopped == []

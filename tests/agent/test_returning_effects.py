@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.agent.case import Case
+from forewarn.agent.bygone import recipe_of
+from forewarn.agent.case import Case, Ending
+from forewarn.agent.effects import bringer_of, undone_by
 from forewarn.agent.policy import Approval, Profile, Rule, Step
+from forewarn.agent.returning import what_is_left
+from forewarn.agent.scene import Scene
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Gate, Kept, Stage, kept
-from tests.agent.little_world import UNDO, a_profile, a_step
+from tests.agent.little_world import DO, NOW, UNDO, a_case, a_profile, a_run, a_step, an_event
 from tests.running import wait_until
 
 FREEZE = event("E1", EventType="Freeze")
@@ -40,24 +45,20 @@ def share(azure: Azure, agent: Kept) -> None:
     agent.wait_for(is_prepared, "the other's reliance on it", "E2")
 
 
-def test_an_event_that_comes_back_does_not_rely_on_what_was_undone_for_it(azure: Azure, tmp_path: Path):
-    one = a_profile(a_state(), name="one", approval=Approval.NEVER)
-    two = a_profile(a_state(), a_step("slow", group=2), name="two", approval=Approval.NEVER)
-    stage = Stage({"slow undo": (gate := Gate())})
-    with kept(azure.url, tmp_path, stage, one, **by_type(one, two)) as agent:
-        share(azure, agent)
-        azure.show()
-        wait_until(lambda: agent.outcome("drain", UNDO, "E1") == "done", "the undo of the drain")
-        azure.show(FREEZE)
-        agent.wait_for(is_prepared, "its second life")
-        in_second_life = drains(stage)
-        gate.is_open.set()
-        azure.show()
-        agent.wait_until_closed("E1")
-        agent.wait_until_closed("E2")
+def test_an_event_that_comes_back_does_not_rely_on_what_was_undone_for_it():
+    shared = a_profile(a_state())
+    recipe = recipe_of(shared.steps[0], "Freeze")
+    own = {("drain", DO): a_run(order=1, recipe=recipe), ("drain", UNDO): a_run(order=3)}
+    gone = a_case(an_event("E1"), ending=Ending.FINISHED, runs=own)
+    theirs = a_run(order=2, recipe=recipe, of_event="E1")
+    other = a_case(an_event("E2"), ending=Ending.FINISHED, runs={("drain", DO): theirs})
 
-    assert in_second_life == ["E1 drain do", "E1 drain undo", "E1 drain do"]
-    assert drains(stage) == [*in_second_life, "E1 drain undo"]
+    left = what_is_left(Scene(gone, shared, [gone, other], NOW, {"drain": shared}))
+    back = a_case(an_event("E1"), runs=left)
+    scene = Scene(back, shared, [back, other], NOW, {"drain": shared})
+
+    assert bringer_of(shared.steps[0], scene) is None
+    assert undone_by(shared.steps[0], replace(scene, case=other)) == "E1"
 
 
 def test_what_is_done_in_a_second_life_is_undone_though_the_first_was_undone_for_another(

@@ -134,15 +134,15 @@ BROKEN = {
     ),
     "text for a number": (
         '[[scale_sets]]\nname = "pool"\ncapacity = "3"\n',
-        "{file}:3: capacity cannot be used: expected `int`, got `str`. Mend the value.",
+        "{file}:3: capacity cannot be used: expected `int`, got `str`. Write a whole number.",
     ),
     "a number for text": (
         "[[vms]]\nname = 5\n",
-        "{file}:2: name cannot be used: expected `str`, got `int`. Mend the value.",
+        "{file}:2: name cannot be used: expected `str`, got `int`. Write a text in quotes.",
     ),
     "a date for text": (
         "[[vms]]\nname = 2026-03-02\n",
-        "{file}:2: name cannot be used: expected `str`, got `date`. Mend the value.",
+        "{file}:2: name cannot be used: expected `str`, got `date`. Write a text in quotes.",
     ),
     "a word that is not one of those": (
         '[[vms]]\nname = "a"\npriority = "spot"\n',

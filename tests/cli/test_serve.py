@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from forewarn import __version__
-from tests.cli.command import shown
+from tests.cli.command import FOREWARN, CommandLine, environment, shown
 from tests.cli.serving import serving
 from tests.cli.test_fleet import FLEET, sorted_by_name
 from tests.cli.test_watch import Watch
-from tests.running import call
+from tests.running import call, free_port, wait_until
 
 VIRTUAL = ("--clock", "virtual", "--clock-start", "2026-03-02T12:00:00Z")
 
@@ -52,6 +53,31 @@ def test_it_ends_cleanly_when_told_to(tmp_path: Path, how: signal.Signals):
     with serving(tmp_path, "--store", "sqlite://") as served:
         assert served.stop(how) == 0
         assert served.err == "stopping\n"
+
+
+def test_it_goes_on_and_ends_cleanly_when_nobody_reads_its_log_any_more(tmp_path: Path, fleet_file: Path):
+    port = free_port()
+    where = ("--metadata", "127.0.0.1:0", "--operator", f"127.0.0.1:{port}")
+    process = subprocess.Popen(
+        [FOREWARN, "serve", *VIRTUAL, *where, "--store", "sqlite://", "--fleet", str(fleet_file)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    try:
+        assert process.stderr is not None
+        process.stderr.close()
+        cli = CommandLine(f"http://127.0.0.1:{port}")
+        wait_until(lambda: cli("clock", "show").code == 0, "the service to be ready")
+        event = cli.json("host", "maintain", "host-0")["events"][0]["id"]
+        cli.says("clock", "advance", "20m")
+        phase = cli.json("event", "show", event)["phase"]
+        process.send_signal(signal.SIGTERM)
+
+        assert (phase, process.wait(20)) == ("Completed", 0)
+    finally:
+        process.kill()
+        process.wait(20)
 
 
 def test_a_watch_does_not_keep_it_from_ending(tmp_path: Path, fleet_file: Path):

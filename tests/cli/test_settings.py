@@ -58,6 +58,7 @@ SAMPLES = {
     "history_days": Sample("30", "90", "0", (30, 90, 0)),
     "guest": Sample('"a"', "b", "c", ("a", "b", "c")),
     "demo": Sample("true", "no", as_flag=True, meant=(True, False, True)),
+    "watch_guests": Sample("true", "no", as_flag=True, meant=(True, False, True)),
     "lead": Sample("2", "3", "4.5", (2.0, 3.0, 4.5)),
     "reset_incarnation": Sample("true", "0", as_flag=True, meant=(True, False, True)),
     "failed_host_kind": Sample('"Reboot"', "Redeploy", "Reboot", (Kind.REBOOT, Kind.REDEPLOY, Kind.REBOOT)),

@@ -302,7 +302,7 @@ def test_one_request_a_second_for_a_minute_is_never_refused():
     with running(SMALL, rate_limit=5) as service:
         seconds = 0.0
         desk = replace(service.service.desk, now=lambda: seconds, connections=set())
-        listener = GuestListener(desk, service.service.clock.now)
+        listener = GuestListener(desk, service.service.clock)
         ((_, port),) = service._on_loop(listener.open([("127.0.0.1", 0)]))
 
         statuses = []

@@ -61,7 +61,7 @@ def test_an_action_that_ended_while_nobody_watched_is_found_ended():
 class Forgetful:
     """A driver that loses the first call: nothing was done, and `check` can prove it."""
 
-    makes_machines = True
+    makes_machines = is_simulated = True
 
     def __init__(self, driver: SimulatedDriver) -> None:
         self._driver = driver
@@ -94,7 +94,7 @@ def test_an_attempt_that_is_proven_not_to_have_begun_begins_again_under_the_same
 class Clueless:
     """A driver that cannot tell after a restart whether it had begun."""
 
-    makes_machines = True
+    makes_machines = is_simulated = True
 
     def __init__(self, driver: SimulatedDriver) -> None:
         self._driver = driver
@@ -130,7 +130,7 @@ def test_an_attempt_that_cannot_be_decided_fails_and_says_so_and_nothing_is_done
 class Absent:
     """A driver whose hypervisor is away: nothing begins."""
 
-    makes_machines = True
+    makes_machines = is_simulated = True
 
     def __init__(self, _: SimulatedDriver) -> None: ...
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Cause, Kind
+from forewarn.core.terms import Action, Cause, Kind
 from tests.control.bench import NOON, WEB, Bench, fleet, vm
 
 
@@ -260,3 +261,16 @@ def test_all_that_holds_an_operation_is_said_with_names_and_times():
         "approval from web-2 (scope web) until 12:30:00Z",
         "update domain 1 of web, which is down until Reboot of host-1 ends (web-1)",
     ]
+
+
+def test_a_simulated_freeze_takes_what_it_announces_unless_it_is_told_otherwise():
+    slow = {Action.FREEZE: 600.0}
+    usual, told = Bench(WEB), Bench(WEB, wrap=lambda driver: replace(driver, seconds=slow))
+
+    ends = []
+    for bench in (usual, told):
+        freeze = bench.maintain("host-0", duration_seconds=9)
+        bench.advance(minutes=40)
+        ends.append(bench.operation(freeze).ended_at)
+
+    assert ends == [NOON + timedelta(minutes=15, seconds=14), NOON + timedelta(minutes=25, seconds=5)]

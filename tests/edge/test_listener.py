@@ -6,14 +6,16 @@ import resource
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from forewarn.edge.limits import connections_that_fit
+from forewarn.wire.times import rfc1123
 from tests.edge.wire import EVENTS, GET, Wire, stalled
 from tests.fleets import SMALL
-from tests.running import RunningService, call, free_port, running, wait_until
+from tests.running import START, RunningService, call, free_port, running, wait_until
 
 
 def is_heard(port: int) -> bool:
@@ -66,6 +68,36 @@ def test_a_loopback_caller_may_be_given_a_name():
         of_its_own = service.guest("web-1").call(path=target)
 
     assert (here.body, of_its_own.body) == (b"web-0", b"web-1")
+
+
+def test_a_loopback_caller_whose_vm_is_gone_is_nobody_and_not_the_vm_that_others_are_taken_for():
+    with running(SMALL, guest="web-0") as service:
+        gone = service.guest("web-1")
+        assert gone.call().status == 200
+        event = service.post("/v1/vms/web-0/restart")["event"]
+        service.post("/v1/vms/web-1/delete")
+        service.advance(minutes=1)
+        asked, approved = gone.call(), gone.approve(event["id"])
+        here = call("127.0.0.1", service.metadata_port, "GET", EVENTS, None, {"Metadata": "true"})
+        still_open = service.get(f"/v1/events/{event['id']}")
+
+    assert (asked.status, approved.status, here.status) == (404, 404, 200)
+    assert (still_open["phase"], still_open["approved_by"]) == ("Scheduled", None)
+
+
+def test_an_address_that_a_deleted_vm_had_is_the_next_vm_s_that_gets_it():
+    one, address = {"name": "one"}, {"addresses": ["127.0.3.1"]}
+    with running({"vms": [one, {"name": "two", **address}]}, guest="one") as service:
+        caller = service.guest("two")
+        answers = []
+        for fleet in ([one], [one, {"name": "three", **address}], [one, {"name": "three"}]):
+            service.operator("PUT", "/v1/fleet", {"vms": fleet})
+            service.advance(minutes=1)
+            target = "/metadata/instance/compute/name?api-version=2021-02-01&format=text"
+            answers.append(caller.call(path=target))
+
+    assert [each.status for each in answers] == [404, 200, 200]
+    assert [each.body for each in answers[1:]] == [b"three", b"one"]
 
 
 def test_a_port_that_is_taken_keeps_no_other_shut_and_is_opened_when_it_is_free(taken: socket.socket):
@@ -153,3 +185,14 @@ def test_there_are_never_more_connections_than_the_process_may_have_files():
 
     assert connections_that_fit(10) == 10
     assert 0 < connections_that_fit(files * 2) < files
+
+
+def test_the_date_is_that_of_the_clock_at_once_after_it_was_moved(service: RunningService):
+    dates = []
+    with Wire(service) as wire:
+        for _ in range(50):
+            wire.send(GET)
+            dates.append(wire.receive()[1]["date"])
+            service.advance(seconds=61)
+
+    assert dates == [rfc1123(START + timedelta(seconds=61 * n)) for n in range(50)]

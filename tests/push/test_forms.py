@@ -74,7 +74,7 @@ def test_a_cloudevent_is_written_exactly_so():
         b'"approved_at":null,"postponed_by":null,"postponed_at":null,"postponed_from":null,"started_at":null,'
         b'"ended_at":null,'
         b'"description":"Host server is undergoing maintenance.","duration_seconds":9,"operation":"0b7e",'
-        b'"reason":""}}' % bulletin().id.encode()
+        b'"reason":"","fault":""}}' % bulletin().id.encode()
     )
     assert cloudevents.MEDIA_TYPE == "application/cloudevents+json"
 

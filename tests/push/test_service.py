@@ -264,15 +264,14 @@ def test_dead_letters_of_a_webhook_that_there_is_not_are_a_slip_and_no_empty_lis
 def test_a_receiver_that_never_answers_delays_no_other_and_no_guest_and_no_stop():
     with receiving() as silent, receiving() as quick, running(SMALL, webhook_timeout=3600) as service:
         silent.answer = lambda _: None
-        add(service, silent)
+        made = add(service, silent)
         add(service, quick)
         for vm in ("solo", "twin", "web-0"):
             restart(service, vm)
 
         quick.wait_for(9)
 
-        waits = [hook["waiting"] for hook in service.get("/v1/webhooks")["webhooks"]]
-        assert waits[0] == 9
+        assert service.get(f"/v1/webhooks/{made['id']}")["waiting"] == 9
         assert service.guest("solo").events() == []
     assert len(silent.got) == 1
 

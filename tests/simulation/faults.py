@@ -90,7 +90,7 @@ class FaultyStore:
 class FaultyDriver:
     """The simulated driver, behind a connection that loses calls and replies."""
 
-    makes_machines = True
+    makes_machines = is_simulated = True
 
     def __init__(self, driver: SimulatedDriver, dice: Dice, felt: Callable[[], None]) -> None:
         self._driver = driver

@@ -8,13 +8,14 @@ import os
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 
 import structlog
 
+from forewarn.core.fault import FaultRule
 from tests.simulation.planted import PLANTED
 from tests.simulation.run import Simulation
 from tests.simulation.witness import LawBroken
@@ -52,12 +53,12 @@ class Outcome:
         return f"replay it with: .venv/bin/python -m tests.simulation --seeds {self.seed}{bug}"
 
 
-def run_seed(seed: int, planted: str | None = None) -> Outcome:
+def run_seed(seed: int, planted: str | None = None, faults: Sequence[FaultRule] = ()) -> Outcome:
     """One simulated day and its end."""
     before = structlog.get_config()
     structlog.configure([_listen], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     bug = next((each for each in PLANTED if each.name == planted), None)
-    simulation = Simulation(seed)
+    simulation = Simulation(seed, faults)
     try:
         with bug() if bug else nullcontext():
             simulation.run()

@@ -6,13 +6,14 @@ import heapq
 import random
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
+from forewarn.core.fault import FaultRule
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Attempt, Outcome
@@ -48,8 +49,9 @@ _ROLLOUT_BOUND = timedelta(hours=12)  # for six waves and what lies between them
 class Simulation:
     """The production plane and everything around it, on one virtual clock."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, faults: Sequence[FaultRule] = ()) -> None:
         self.seed = seed
+        self._faults = faults  # put into the engine of every process
         self.counts: Counter[str] = Counter()
         self.clock = VirtualClock(_START)
         self._rules = _random_rules(self._die("rules"))
@@ -183,6 +185,8 @@ class Simulation:
             verdict=self.rollouts.verdict,
         )
         plane.most_intents = self._most_intents
+        for rule in self._faults:
+            plane.faults.add(rule)
         plane.observers += [self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit]
         self.board: Board = board
         self._last_world = plane.world

@@ -176,6 +176,8 @@ EVENT = Event(
     postponed_by="somebody",
     postponed_at=NOW,
     postponed_from=NOW + timedelta(minutes=14),
+    fault="early_start, lost",
+    early=timedelta(seconds=61, microseconds=7),
 )
 ATTEMPT = Attempt(
     OPERATION.id,

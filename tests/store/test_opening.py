@@ -151,6 +151,35 @@ def test_two_stores_in_memory_share_nothing():
     other.close()
 
 
+def test_every_store_in_memory_has_the_tables_of_a_fresh_file(tmp_path: Path):
+    SqlStore(f"sqlite:///{tmp_path}/store.db").close()
+    with sqlite3.connect(f"{tmp_path}/store.db") as file:
+        fresh = file.execute("SELECT * FROM sqlite_master ORDER BY name").fetchall()
+        marked = file.execute("SELECT * FROM marks").fetchall()
+    file.close()
+
+    for _ in range(2):
+        store = SqlStore("sqlite://")
+        with store.transaction() as transaction:
+            ask = transaction.connection.exec_driver_sql
+            assert [row[:2] + row[4:] for row in ask("SELECT * FROM sqlite_master ORDER BY name")] == [
+                row[:2] + row[4:] for row in fresh
+            ]
+            assert list(map(tuple, ask("SELECT * FROM marks"))) == marked
+        store.close()
+
+
+def test_a_store_in_memory_that_is_closed_has_let_go_of_its_database():
+    store = SqlStore("sqlite://")
+    with store.transaction() as transaction:
+        database = transaction.connection.connection.driver_connection
+
+    store.close()
+
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
+
+
 def test_a_store_that_was_killed_is_not_locked(tmp_path: Path):
     address = f"sqlite:///{tmp_path}/store.db"
     program = (

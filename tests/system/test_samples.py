@@ -5,58 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from tests.running import wait_until
 from tests.system.guests import ask, document_of, run_line, run_sample, seen_by, turn_on
 from tests.system.namespaces import GuestNamespace, Network, bridged, unbridged
+from tests.system.page_lines import PAGE_EVENT, RESTART, Edition, editions
 from tests.system.serving import Operator, serving
 
 pytestmark = pytest.mark.system
-
-PAGE_EVENT = "f020ba2e-3bc0-4c40-a10b-86575a9eabd5"
-
-
-class Edition(NamedTuple):
-    """The lines of one edition of the page, and what its version adds to the members of an event."""
-
-    get: str
-    post: str
-    resource: str
-    more_members: str
-
-
-_RESTART = "Virtual machine is going to be restarted as requested by authorized user."
-
-EDITIONS = {
-    "2017-03": Edition(
-        "curl -H Metadata:true http://169.254.169.254/metadata/scheduledevents?api-version=2017-03-01",
-        """curl -H Metadata:true -X POST -d '{"DocumentIncarnation":"5", "StartRequests": """
-        """[{"EventId": "f020ba2e-3bc0-4c40-a10b-86575a9eabd5"}]}' """
-        "http://169.254.169.254/metadata/scheduledevents?api-version=2017-03-01",
-        "_web-0",
-        "",
-    ),
-    "2017-08": Edition(
-        "curl -H Metadata:true http://169.254.169.254/metadata/scheduledevents?api-version=2017-08-01",
-        """curl -H Metadata:true -X POST -d '{"DocumentIncarnation":"5", "StartRequests": """
-        """[{"EventId": "f020ba2e-3bc0-4c40-a10b-86575a9eabd5"}]}' """
-        "http://169.254.169.254/metadata/scheduledevents?api-version=2017-08-01",
-        "web-0",
-        "",
-    ),
-    "2019-08": Edition(
-        "curl -H Metadata:true http://169.254.169.254/metadata/scheduledevents?api-version=2019-08-01",
-        """curl -H Metadata:true -X POST -d '{"StartRequests": """
-        """[{"EventId": "f020ba2e-3bc0-4c40-a10b-86575a9eabd5"}]}' """
-        "http://169.254.169.254/metadata/scheduledevents?api-version=2019-01-01",
-        "web-0",
-        f',"Description":"{_RESTART}","EventSource":"User"',
-    ),
-}
-editions = pytest.mark.parametrize("edition", EDITIONS.values(), ids=EDITIONS.keys())
 
 FLEET = """
 [[availability_sets]]
@@ -237,7 +195,7 @@ def test_the_pages_program_reads_description_and_source_from_2019_08_on(
         "EventType: Reboot",
         "ResourceType: VirtualMachine",
         "NotBefore: Mon,_02_Mar_2026_12:15:00_GMT",
-        f"Description: {_RESTART}",
+        f"Description: {RESTART}",
         "EventSource: User",
         "mine: True",
     ]

@@ -84,6 +84,7 @@ def test_every_contract_about_imports_is_kept():
         ("core/phase.py", "import msgspec", "The core is the standard library and itself"),
         ("edge/desk.py", "from forewarn.control import plane", "The edge knows no plane"),
         ("agent/rules.py", "import forewarn.errors", "The agent is the standard library and itself"),
+        ("agent/rules.py", "import forewarn.testing", "The agent is the standard library and itself"),
         ("agent/rules.py", "def late():\n    import click", "The agent is the standard library and itself"),
     ],
     ids=[
@@ -94,6 +95,7 @@ def test_every_contract_about_imports_is_kept():
         "msgspec in the core",
         "edge to plane",
         "agent to the rest",
+        "agent to the test kit",
         "click in the agent",
     ],
 )

@@ -30,6 +30,8 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/control/push/courier.py": "deliveries run on real time, as sockets do; a test hands in its own",
     "src/forewarn/agent/handlers/deadline.py": "what handlers wait for runs on real time; a test hands in its own",
     "src/forewarn/operator/waits.py": "a share of real time goes into comparing; a test hands in its own",
+    "src/forewarn/recording/playback.py": "a replay follows real time; a test hands in its own",
+    "src/forewarn/scenario/guests.py": "a scripted guest waits for an answer in real time, as any client does",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
 }
 

@@ -134,12 +134,18 @@ def test_in_json_it_is_told_with_the_path(fleet: dict[str, Any], place: str):
         ([], "fleet: a fleet is a JSON object. Send one with hosts, vms and sets."),
         (None, "fleet: a fleet is a JSON object. Send one with hosts, vms and sets."),
         ({"vms": {}}, "vms[0]: vms is not a list. Write [[vms]] above every entry."),
-        ({"vms": ["a"]}, "vms[0]: This entry cannot be used: expected `object`, got `str`. Mend the value."),
+        (
+            {"vms": ["a"]},
+            "vms[0]: This entry cannot be used: expected `object`, got `str`. Write a table of keys and values.",
+        ),
         ({"vms": [{"host": "h"}]}, "vms[0]: This entry has no name. Give it a name."),
-        ({"vms": [{"name": 1}]}, "vms[0].name: name cannot be used: expected `str`, got `int`. Mend the value."),
+        (
+            {"vms": [{"name": 1}]},
+            "vms[0].name: name cannot be used: expected `str`, got `int`. Write a text in quotes.",
+        ),
         (
             {"vms": [{"name": "a", "tags": {"x": 1}}]},
-            "vms[0].tags: tags cannot be used: expected `str`, got `int`. Mend the value.",
+            "vms[0].tags: tags cannot be used: expected `str`, got `int`. Write a text in quotes.",
         ),
         (
             {"scale_sets": [{"name": "a", "eviction_policy": "Stop"}]},

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
@@ -65,9 +65,10 @@ def renamed(case: Case, profile: Profile) -> Renamed:
         run = case.run(step.name)
         if run is not None and _is_to_be_kept(case, run, step):
             aside[step.name] = _kept_name(step, run, taken)
-        if (run is None or step.name in aside) and (kept := _kept_as(case, step)):
+        is_free = run is None or run.outcome is Outcome.SKIPPED or step.name in aside
+        if is_free and (kept := _kept_as(case, step)):
             back[kept] = step.name
-            if _was_followed(case, kept, step.name):
+            if _was_followed(case, kept, step):
                 stale.add(step.name)
     return Renamed(aside, back, frozenset(stale))
 
@@ -108,28 +109,35 @@ def kept_aside(case: Case, names: Iterable[str]) -> dict[str, str]:
 
 
 def _kept_as(case: Case, step: Step) -> str:
-    likeness = likeness_of(step)
-    kept = (
-        name
-        for (name, direction), run in case.runs.items()
-        if direction is Direction.DO
-        and name.startswith(f"{step.name}{_AS_DONE_AT}")
-        and was_after(run, step, likeness)
-        and _is_same(case, run, step)
-        and case.run(name, Direction.UNDO) is None
+    return next(
+        (name for name in _kept_names(case, step) if _is_same(case, case.runs[name, Direction.DO], step)), ""
     )
-    return next(kept, "")
 
 
-def _was_followed(case: Case, kept: str, name: str) -> bool:
+def _kept_names(case: Case, step: Step) -> Iterator[str]:
+    """Under which names something of the step is kept that may count again."""
+    for name, direction in case.runs:
+        has_undo = name.startswith(f"{step.name}{_AS_DONE_AT}")
+        is_told = name == f"{step.name}{_AS_DONE_BEFORE}" and step.on is not Occasion.PREPARE
+        if direction is Direction.DO and (has_undo or is_told) and case.run(name, Direction.UNDO) is None:
+            yield name
+
+
+def _was_followed(case: Case, kept: str, step: Step) -> bool:
     """Whether something else was done since under the step's name."""
     done = case.runs[kept, Direction.DO]
-    return any(
-        has_acted(run) and place_of(run) > place_of(done)
-        for (each, direction), run in case.runs.items()
-        if direction is Direction.DO
-        and (each == name or each.startswith((f"{name}{_AS_DONE_AT}", f"{name}{_AS_DONE_BEFORE}")))
+    return step.on is Occasion.PREPARE and any(
+        place_of(run) > place_of(done) for run in others_of_its_name(case, step)
     )
+
+
+def others_of_its_name(case: Case, step: Step) -> Iterator[Run]:
+    """What was done for the case under the step's name that is not what the step does."""
+    kept = (f"{step.name}{_AS_DONE_AT}", f"{step.name}{_AS_DONE_BEFORE}")
+    for (name, direction), run in case.runs.items():
+        is_of_its_name = name == step.name or name.startswith(kept)
+        if direction is Direction.DO and is_of_its_name and has_acted(run) and not _is_same(case, run, step):
+            yield run
 
 
 def _untaken(name: str, taken: Collection[str]) -> str:

@@ -40,21 +40,28 @@ def read_case(said: Mapping[str, Any]) -> Case:
     """The case that `write_case` wrote; `ValueError`, `KeyError` or `TypeError` for anything else."""
     known = _members(Case, said)
     known["event"] = Event(**_members(Event, {**said["event"], "resources": tuple(said["event"]["resources"])}))
-    known["runs"] = {(each["step"], Direction(each["direction"])): _read_run(each) for each in said["runs"]}
+    known["runs"] = {
+        (each["step"], Direction(each["direction"])): _read_run(each, known["event"].type) for each in said["runs"]
+    }
     known["named_by"] = tuple(said.get("named_by", ()))
     known["consent"] = Consent(said["consent"])
     known["ending"] = Ending(said["ending"]) if said["ending"] else None
     return Case(**known)
 
 
-def _read_run(said: Mapping[str, Any]) -> Run:
+def _read_run(said: Mapping[str, Any], event_type: str) -> Run:
     recipe = said.get("recipe")
-    known = {"outcome": Outcome(said["outcome"]), "recipe": _read_recipe(recipe) if recipe else None}
+    known = {"outcome": Outcome(said["outcome"]), "recipe": _read_recipe(recipe, event_type) if recipe else None}
     return Run(**{**_members(Run, said), **known})
 
 
-def _read_recipe(said: Mapping[str, Any]) -> Recipe:
-    return Recipe(**{**_members(Recipe, said), "on": Occasion(said.get("on", Occasion.PREPARE))})
+def _read_recipe(said: Mapping[str, Any], event_type: str) -> Recipe | None:
+    """What was noted; a journal that does not say on which occasion knows it only of what has an undo."""
+    if "on" not in said and not said["has_undo"]:
+        return None
+    unsaid = {"on": Occasion.PREPARE, "of_type": "" if said["is_for_all_events"] else event_type}
+    known = {**unsaid, **_members(Recipe, said)}
+    return Recipe(**{**known, "on": Occasion(known["on"])})
 
 
 def _members(kind: type, said: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from forewarn.agent.bygone import Renamed, renamed
-from forewarn.agent.case import Case, Consent, Ending, Outcome, has_acted
+from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, has_acted
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, prepare, wind_up
@@ -127,7 +127,8 @@ def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
 
 def _has_begun_with(case: Case, profile: Profile) -> bool:
     """Whether this profile wanted any of it: what an earlier one did says nothing of when this one begins."""
-    runs = (case.run(name) for name in _prepared_by(profile))
+    names = (name for name in _prepared_by(profile) if case.run(name, Direction.UNDO) is None)
+    runs = (case.run(name) for name in names)
     return any(run is not None and has_acted(run) and run.profile in {"", profile.name} for run in runs)
 
 

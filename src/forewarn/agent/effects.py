@@ -12,11 +12,14 @@ each event's is done, and undone, for itself. Every attempt that acted is undone
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from forewarn.agent.bygone import likeness_of
-from forewarn.agent.case import Case, Direction, Outcome, has_acted, is_underway, place_of
+from forewarn.agent.bygone import likeness_of, others_of_its_name
+from forewarn.agent.case import Case, Direction, Outcome, Run, has_acted, is_underway, place_of
 from forewarn.agent.policy import Step
 from forewarn.agent.scene import Scene
+
+_LAGGARD = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +38,13 @@ def bringer_of(step: Step, scene: Scene) -> Bringer | None:
     if not step.is_for_all_events:
         return None
     rivals = list(scene.rivals(step))
-    undone = [place_of(undo) for _, _, undo in rivals if undo is not None and has_acted(undo)]
+    ended = [place_of(undo) for _, _, undo in rivals if undo is not None and has_acted(undo)]
+    ended += [place_of(run) for run in others_of_its_name(scene.case, step)]
     for case, run, undo in rivals:
         # Also of an event that is gone, as long as nothing was undone for it: it leaves the effect to this one.
         if run.outcome is not Outcome.DONE or undo is not None:
             continue
-        if scene.is_of_this_boot(run) and all(place_of(run) > each for each in undone):
+        if scene.is_of_this_boot(run) and all(place_of(run) > each for each in ended):
             return Bringer(run.of_event or case.id, is_there=True)
     return None
 
@@ -53,8 +57,38 @@ def mover_of(step: Step, scene: Scene) -> str:
 
 def keeper_of(step: Step, scene: Scene) -> str:
     """The other event that is still there and wants the effect to stay, or tries to have it; empty: none."""
-    others = (case for case, run, _ in scene.rivals(step) if has_acted(run) and case.id != scene.case.id)
-    return next((case.id for case in others if case.is_open), "")
+    wanting = (case for case, run, undo in scene.rivals(step) if has_acted(run) and undo is None)
+    return next((case.id for case in wanting if case.is_open and case.id != scene.case.id), "")
+
+
+def laggard_of(step: Step, scene: Scene) -> str:
+    """The event that is gone too, and undoes what was built on the state before it comes to it; empty: none.
+
+    It is waited for while it is at it, and for a minute if it has not begun: it may wait for others itself.
+    """
+    if not step.is_for_all_events:
+        return ""
+    for case, run, undo in scene.rivals(step):
+        if undo is not None or not has_acted(run) or not _is_another_that_is_gone(case, scene):
+            continue
+        is_at_it = any(is_underway(each) for (_, way), each in case.runs.items() if way is Direction.UNDO)
+        has_time = case.ended_at is not None and timedelta(0) <= scene.now - case.ended_at < _LAGGARD
+        if is_at_it or (has_time and _has_built_on(case, run)):
+            return case.id
+    return ""
+
+
+def _has_built_on(case: Case, state: Run) -> bool:
+    """Whether something was done after it that has an undo, which has not begun."""
+    return any(
+        has_acted(run)
+        and run.recipe is not None
+        and run.recipe.has_undo
+        and place_of(run) > place_of(state)
+        and case.run(name, Direction.UNDO) is None
+        for (name, way), run in case.runs.items()
+        if way is Direction.DO
+    )
 
 
 def undone_since(step: Step, scene: Scene) -> str:
@@ -80,13 +114,16 @@ def heir_of(step: Step, scene: Scene) -> str:
         (
             case.id
             for case, run, theirs in scene.rivals(step)
-            if theirs is None and _inherits(case, scene) and has_acted(run) and place_of(run) < place_of(undo)
+            if theirs is None
+            and _is_another_that_is_gone(case, scene)
+            and has_acted(run)
+            and place_of(run) < place_of(undo)
         ),
         "",
     )
 
 
-def _inherits(case: Case, scene: Scene) -> bool:
+def _is_another_that_is_gone(case: Case, scene: Scene) -> bool:
     return case.id != scene.case.id and not case.is_open
 
 

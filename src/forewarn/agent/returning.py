@@ -41,4 +41,4 @@ def _left_of(step: Step, run: Run, scene: Scene) -> Run | None:
     if run.outcome is Outcome.DONE and is_whole:
         return run
     # As if it had never been tried, but for what has to be undone.
-    return replace(run, outcome=Outcome.FAILED, tries=0, note=_AGAIN)
+    return replace(run, outcome=Outcome.FAILED, tries=0, tries_before=0, note=_AGAIN)

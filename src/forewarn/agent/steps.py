@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway
-from forewarn.agent.effects import bringer_of, heir_of, keeper_of, mover_of, undone_by
+from forewarn.agent.effects import bringer_of, heir_of, keeper_of, laggard_of, mover_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
 from forewarn.agent.undo_order import groups_to_undo
@@ -20,7 +20,7 @@ UNDO_TRIES = 10  # the network may come up after the agent does
 CANNOT_BE_UNDONE = "its profile does not have it, and how it is undone was not kept: see to it by hand"
 CAME_NEARER = "NotBefore came nearer, and its time was up"  # which is no failure of the step, and no try
 _LONGEST_PAUSE = timedelta(seconds=60)
-_ROUNDING = timedelta(milliseconds=1)
+_ROUNDING = timedelta(seconds=1)  # between the plan and the beginning something else may be written to the disk
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
     for step in scene.profile.prepared_by():
         # A case that is closed is not looked at any more: whoever shares its effect has to have seen its undo.
         if step.has_undo and (heir := heir_of(step, scene)):
-            progress.wait(f"event {heir} to note that step {step.name} is undone")
+            progress.put_off(f"event {heir} to note that step {step.name} is undone")
 
 
 def wind_up(scene: Scene, occasion: Occasion) -> Progress:
@@ -199,7 +199,7 @@ def _may_begin_after_all(run: Run, scene: Scene) -> bool:
     """Whether what was lost or left out may be done: a deadline moves, and so does a clock that was wrong."""
     has_started = scene.case.event.has_started
     if run.outcome is Outcome.LOST:
-        return not has_started
+        return not has_started or (scene.profile.prepares_when_started and scene.is_of_this_boot(run))
     return run.outcome is Outcome.SKIPPED and (not has_started or scene.profile.prepares_when_started)
 
 
@@ -295,6 +295,9 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
         _skip(progress, step, Direction.UNDO, f"it is undone for event {other}")
     elif other := mover_of(step, scene):
         progress.wait(f"the undo of step {step.name}, after that for event {other}")
+    elif other := laggard_of(step, scene):
+        wake_at = scene.now + timedelta(seconds=1)
+        progress.wait(f"the undo of step {step.name}, after what event {other} built on it", wake_at)
     elif run is None:
         _begin(progress, Begin(step, Direction.UNDO, step.timeout_seconds, 1), scene, None)
     else:

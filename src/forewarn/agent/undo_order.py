@@ -23,6 +23,7 @@ _MAY_HAVE_LEFT_SOMETHING = {Outcome.DONE, Outcome.FAILED, Outcome.LOST}  # a fai
 class _Deed:
     step: Step
     profile: str  # that wanted it
+    number: int  # of its group there
     effect: tuple[str, str]
     order: int
     is_bygone: bool
@@ -30,7 +31,7 @@ class _Deed:
     @property
     def group(self) -> tuple[object, ...]:
         """What is undone side by side has the same."""
-        return (self.step.name,) if self.is_bygone else (self.profile, self.step.group)
+        return (self.step.name,) if self.is_bygone else (self.profile, self.number)
 
 
 def groups_to_undo(scene: Scene) -> Iterator[list[Step]]:
@@ -47,13 +48,15 @@ def _deeds(scene: Scene) -> Iterator[_Deed]:
         run = scene.case.run(step.name)
         if step.has_undo and run is not None and run.outcome in _MAY_HAVE_LEFT_SOMETHING:
             effect = step.uses, likeness_of(step)
-            yield _Deed(step, run.profile, effect, run.order, step in scene.profile.bygone)
+            group = run.recipe.group if run.recipe else step.group  # as its profile had it
+            profile = run.profile or scene.case.profile
+            yield _Deed(step, profile, group, effect, run.order, step in scene.profile.bygone)
 
 
 def _place(deed: _Deed, deeds: list[_Deed]) -> tuple[int, int, bool, int]:
     """Where it stands among all that was done: after all of its own profile that had to be done before it."""
-    before = (each for each in deeds if each.profile == deed.profile and each.step.group <= deed.step.group)
-    return max(_first(each, deeds) for each in before), deed.step.group, not deed.is_bygone, deed.order
+    before = (each for each in deeds if each.profile == deed.profile and each.number <= deed.number)
+    return max(_first(each, deeds) for each in before), deed.number, not deed.is_bygone, deed.order
 
 
 def _first(deed: _Deed, deeds: list[_Deed]) -> int:

@@ -7,6 +7,7 @@ in single assignments. Wake-ups are handed to the listener's own thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from ipaddress import ip_address
 from typing import TypeVar
 
 from forewarn.board.pages import Page, PageMaker
@@ -21,11 +22,12 @@ Wake = Callable[[], None]
 class Panel:
     """What one scope's guests are shown."""
 
-    __slots__ = ("is_on", "page", "polled_at", "scope", "waiters")
+    __slots__ = ("is_on", "page", "polled_at", "previous", "scope", "waiters")
 
     def __init__(self, scope: str, page: Page, *, is_on: bool) -> None:
         self.scope = scope
         self.page = page
+        self.previous: Page | None = None  # what was shown before, where that is kept
         self.is_on = is_on
         self.polled_at = 0.0  # when it was last read, in monotonic seconds
         self.waiters: dict[Wake, None] = {}  # woken in the order in which they came
@@ -55,6 +57,8 @@ class Board:
         self._by_address: dict[str, Guest] = {}
         self._by_port: dict[int, Guest] = {}
         self._by_interface: dict[str, Guest] = {}
+        self._left: set[str] = set()  # the loopback addresses of VMs that are gone, and nobody else's since
+        self.keeps_previous = False  # for the fault of a stale document; else it would be memory for nothing
         self.polled: dict[Panel, None] = {}  # filled by the listener, emptied by the plane
         self.on_change: Callable[[Panel], None] = wake_waiters
         self.on_seats: Callable[[], None] = lambda: None
@@ -63,12 +67,17 @@ class Board:
 
     def post(self, scope: str, document: Document, *, is_on: bool) -> None:
         """Show a scope's guests a document from now on."""
-        page = self._make.page(document)
+        self.show(scope, self._make.page(document), is_on=is_on)
+
+    def show(self, scope: str, page: Page, *, is_on: bool) -> None:
+        """Show a scope's guests a page from now on."""
         panel = self.panels.get(scope)
         if panel is None:
             self.panels[scope] = Panel(scope, page, is_on=is_on)
             return
         changed = page is not panel.page
+        if changed and self.keeps_previous:
+            panel.previous = panel.page
         panel.page = page
         panel.is_on = is_on
         if changed:
@@ -90,6 +99,8 @@ class Board:
             listeners_change |= _needs_listener(vm) or (before is not None and _needs_listener(before.vm))
             if before is not None:
                 self._unseat(before)
+                if vm.is_gone:
+                    self._left.update(filter(_is_loopback, _addresses_of(before.vm)))
             if not vm.is_gone:
                 self._seat(Guest(vm, self.panels[vm.scope]))
         if listeners_change:
@@ -98,10 +109,10 @@ class Board:
     def _seat(self, guest: Guest) -> None:
         vm = guest.vm
         self.guests[vm.name] = guest
-        if vm.interface is not None:  # addresses behind an interface of its own need not be unique
+        if vm.interface is not None:
             self._by_interface[vm.interface] = guest
-        else:
-            self._by_address.update(dict.fromkeys(map(canonical, vm.addresses), guest))
+        self._by_address.update(dict.fromkeys(_addresses_of(vm), guest))
+        self._left.difference_update(_addresses_of(vm))
         if vm.port is not None:
             self._by_port[vm.port] = guest
 
@@ -131,6 +142,10 @@ class Board:
         """The guest that calls from this address."""
         return self._by_address.get(address) or self._by_address.get(canonical(address))
 
+    def is_left(self, address: str) -> bool:
+        """Whether this loopback address was that of a VM which is gone: its programs are nobody else."""
+        return canonical(address) in self._left
+
     def guest_behind(self, interface: str) -> Guest | None:
         """The guest whose packets come in on this interface."""
         return self._by_interface.get(interface)
@@ -153,6 +168,15 @@ class Board:
 def _forget(index: dict[K, Guest], key: K, guest: Guest) -> None:
     if index.get(key) is guest:
         del index[key]
+
+
+def _addresses_of(vm: Vm) -> list[str]:
+    """Those by which it is recognised; behind an interface of its own they need not be unique."""
+    return [] if vm.interface is not None else [canonical(each) for each in vm.addresses]
+
+
+def _is_loopback(address: str) -> bool:
+    return ip_address(address).is_loopback
 
 
 def wake_waiters(panel: Panel) -> None:

@@ -41,8 +41,11 @@ class Page:
         """The answer to a plain GET."""
         answer = self._answers[version.index]
         if answer is None:
-            answer = self._answers[version.index] = page(self.document, version)
+            answer = self._answers[version.index] = self._write(version)
         return answer
+
+    def _write(self, version: EventsVersion) -> Answer:
+        return page(self.document, version)
 
     def refresh(self, version: EventsVersion, date: bytes) -> Ready:
         """The answer to a plain GET, dated."""

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client
-from forewarn.cli.options import DURATION, service_options
+from forewarn.cli.options import DURATION, RATE, service_options
 from forewarn.cli.output import show_json
 
 
@@ -57,9 +57,7 @@ def to_next(client: Client, as_json: bool) -> None:
 
 
 @clock.command("play")
-@click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="How fast."
-)
+@click.option("--rate", type=RATE, default=1.0, show_default=True, help="How fast.")
 @service_options
 def play(rate: float, client: Client, as_json: bool) -> None:
     """Let the clock run by itself."""

@@ -24,9 +24,10 @@ from forewarn.core.terms import Cause, Kind, VmState
 from forewarn.core.world import Changes
 from forewarn.errors import UsageProblem
 from forewarn.service import Service
+from forewarn.wire.imds.versions import NEWEST_EVENTS_VERSIONS
 
 YOU = "web-0"
-_TARGET = "/metadata/scheduledevents?api-version=2020-07-01"
+_TARGET = f"/metadata/scheduledevents?api-version={NEWEST_EVENTS_VERSIONS[0]}"
 _PREPARE_SECONDS = (4, 12)
 _FIRST_PAUSE_SECONDS = (2, 4)
 _PAUSE_SECONDS = (12, 25)

@@ -72,6 +72,7 @@ def _show(found: dict[str, Any], now: str) -> None:
             ("started", clock(found["started_at"], now)),
             ("ended", clock(found["ended_at"], now)),
             ("because", found["reason"]),
+            ("fault", found["fault"]),
             ("waiting for", found["waiting_for"]),
             ("operation", found["operation"]),
         ]

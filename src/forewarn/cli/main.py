@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import errno
 import importlib
-import os
-import sys
 from typing import Any
 
 import click
 
 from forewarn import __version__
 from forewarn.cli.client import Unreachable
-from forewarn.cli.output import complain
+from forewarn.cli.output import complain, leave_the_reader
 from forewarn.errors import ForewarnError, UsageProblem
 
 _COMMANDS = {
@@ -31,15 +29,25 @@ _COMMANDS = {
     ),
     "event": ("forewarn.cli.event", "event", "Events: list, show, watch, approve, postpone, cancel, history."),
     "audit": ("forewarn.cli.history", "audit", "Who did what, and when."),
+    "report": ("forewarn.cli.report", "report", "What guests did: how they ask, approve, and take errors."),
     "agent": (
         "forewarn.cli.agent",
         "agent",
         "The program in the guest: run, check, explain, status, approve, hold, release, test.",
     ),
     "clock": ("forewarn.cli.clock", "clock", "The clock: show it, and move a virtual one."),
+    "scenario": ("forewarn.cli.scenario", "scenario", "Scenarios: list, show, play maintenance from a file."),
+    "sandbox": (
+        "forewarn.cli.sandbox",
+        "sandbox",
+        "Run a program where 169.254.169.254 is the emulator.",
+    ),
+    "record": ("forewarn.cli.record", "record", "Write down what an endpoint says, change by change."),
+    "replay": ("forewarn.cli.replay", "replay", "Serve a recording again."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
     "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),
     "webhook": ("forewarn.cli.webhook", "webhook", "Webhooks: add, list, remove, dead, resend."),
+    "fault": ("forewarn.cli.fault", "fault", "Faults, for tests of clients: add, list, clear."),
     "tls": ("forewarn.cli.tls", "tls", "A private authority and a certificate for the service."),
     "completion": ("forewarn.cli.completion", "completion", "Completion for bash, zsh or fish."),
 }
@@ -67,7 +75,7 @@ class LazyGroup(click.Group):
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is still unwritten goes nowhere
+            leave_the_reader()
             return 0
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

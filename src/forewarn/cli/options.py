@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import wraps
@@ -13,6 +14,7 @@ from click.shell_completion import CompletionItem
 
 from forewarn.cli.client import Client
 from forewarn.cli.output import short
+from forewarn.clock import FASTEST_RATE
 from forewarn.errors import ForewarnError
 from forewarn.wire.times import parse_duration, parse_instant
 
@@ -79,6 +81,20 @@ class Duration(click.ParamType):  # type: ignore[type-arg] # generic in some ver
 DURATION = Duration()
 
 
+class FiniteRange(click.FloatRange):
+    """A number between two others; what is none (nan) or has no end (inf) is refused too."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - as click has it
+        """The number that was written."""
+        number = float(super().convert(value, param, ctx))
+        if not math.isfinite(number):
+            self.fail(f"{value} is no number that can be counted with", param, ctx)
+        return number
+
+
+RATE = FiniteRange(min=0, min_open=True, max=FASTEST_RATE)
+
+
 class InstantOfTime(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click only
     """`2026-03-02T22:00:00Z`; without a zone it is UTC."""
 
@@ -127,6 +143,7 @@ def _named(what: str, section: str, text_of: Callable[[Any], str], *, required: 
 
 
 vm_argument = _named("VM", "vms", lambda vm: str(vm["name"]))
+vm_or_all_argument = _named("[VM]", "vms", lambda vm: str(vm["name"]), required=False)
 host_argument = _named("HOST", "hosts", lambda host: str(host["name"]))
 scope_argument = _named("SCOPE", "scopes", lambda scope: str(scope["id"]))
 event_argument = _named("EVENT", "events", lambda event: short(event["id"]))

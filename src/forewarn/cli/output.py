@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from typing import TextIO
 
 import click
 
@@ -19,6 +21,42 @@ _LEAST_WIDTH = 8  # of a column whose cells are cut
 def show_json(value: object, *, on_one_line: bool = False) -> None:
     """A value for programs; on one line where more of them follow."""
     click.echo(json.dumps(value, indent=None if on_one_line else 2, ensure_ascii=False))
+
+
+def leave_the_reader(stream: TextIO | None = None) -> None:
+    """A reader that has seen enough gets no more: what is still unwritten goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, (stream or sys.stdout).fileno())
+    os.close(nowhere)
+
+
+class Reader:
+    """Whoever reads a stream of a command that is to go on when they leave."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._has_left = False
+        self.problem: OSError | None = None  # why they could not read on, where they did not just leave
+
+    def tell(self, write: Callable[[], object]) -> None:
+        """Let it be written, if anybody is still there."""
+        if self._has_left:
+            return
+        try:
+            write()
+        except OSError as problem:
+            self._has_left = True
+            self.problem = None if isinstance(problem, BrokenPipeError) else problem
+            leave_the_reader(self._stream)
+
+    def write(self, text: str) -> int:
+        """As that of a file."""
+        self.tell(lambda: self._stream.write(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """The same."""
+        self.tell(self._stream.flush)
 
 
 def printable(text: str) -> str:
@@ -108,6 +146,11 @@ def span(first: str, last: str) -> str:
         if count:
             parts.append(counted(count, unit) if unit == "day" else f"{count} {unit}")
     return " ".join(parts[:2]) or "no time"
+
+
+def instant(at: datetime) -> str:
+    """An instant for people, to the second."""
+    return f"{at:%Y-%m-%d %H:%M:%SZ}"
 
 
 def short(event: str | None) -> str:

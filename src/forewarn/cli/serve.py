@@ -8,31 +8,35 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 import click
 import structlog
 
 from forewarn import __version__
-from forewarn.cli.output import counted, fields
-from forewarn.config import SETTINGS, Settings, load_settings
+from forewarn.cli.output import Reader, counted, fields
+from forewarn.config import SETTINGS, Setting, Settings, load_settings
 from forewarn.config_values import show_address
 from forewarn.core.fleet_warnings import warnings
 from forewarn.wire.times import iso
 
 
-def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """An option for every setting there is."""
-    for setting in reversed(SETTINGS):
-        if setting.is_switch:
-            command = click.option(setting.flag, is_flag=True, help=setting.help)(command)
-        else:
-            command = click.option(
-                setting.flag, metavar=setting.metavar, multiple=setting.repeats, help=setting.help
-            )(command)
-    return command
+def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """An option for every one of these settings."""
+
+    def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
+        for setting in reversed(settings):
+            if setting.is_switch:
+                command = click.option(setting.flag, is_flag=True, help=setting.help)(command)
+            else:
+                command = click.option(
+                    setting.flag, metavar=setting.metavar, multiple=setting.repeats, help=setting.help
+                )(command)
+        return command
+
+    return with_options
 
 
 @click.command()
@@ -41,7 +45,7 @@ def _with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
     type=click.Path(path_type=Path, dir_okay=False),
     help="TOML file; every setting also as FOREWARN_* in the environment. Flags win, then environment, then file.",
 )
-@_with_settings
+@with_settings(SETTINGS)
 def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings are of any type
     """Announce maintenance to guests, wait for approvals, and carry it out."""
     settings = load_settings(flags, os.environ, config)
@@ -70,7 +74,7 @@ async def _serve(settings: Settings) -> int:
         settings = demo_settings(settings)
     service = Service(settings)
     stopping = asyncio.Event()
-    _stop_on_signals(stopping)
+    stop_on_signals(stopping)
     await service.start()
     gc.freeze()  # the fleet is here to stay: no collection has to walk it
     try:
@@ -82,12 +86,12 @@ async def _serve(settings: Settings) -> int:
         if demo is not None:
             await demo.stop()
     finally:
-        click.echo("stopping", err=True)
+        Reader(sys.stderr).tell(lambda: click.echo("stopping", err=True))
         await service.stop()
     return 0
 
 
-def _stop_on_signals(stopping: asyncio.Event) -> None:
+def stop_on_signals(stopping: asyncio.Event) -> None:
     """The first signal stops cleanly, the second at once."""
 
     def stop() -> None:
@@ -133,7 +137,7 @@ def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imp
 
 
 def configure_logs(log_format: str, least: int = logging.INFO) -> None:
-    """Logs to stderr: an event name and fields."""
+    """Logs to stderr: an event name and fields. That nobody reads them stops nothing."""
     is_plain = log_format == "plain" or (log_format == "auto" and sys.stderr.isatty())
     renderer: Any = (
         structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
@@ -148,5 +152,5 @@ def configure_logs(log_format: str, least: int = logging.INFO) -> None:
             renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(least),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, Reader(sys.stderr))),
     )

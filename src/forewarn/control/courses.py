@@ -7,8 +7,6 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 
-import structlog
-
 from forewarn.control.wakes import Wakes
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
@@ -18,8 +16,9 @@ from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.rollout_course import Verdict, look, move_on
 from forewarn.core.world import Entity, World
 from forewarn.errors import ForewarnError
+from forewarn.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 _AFTER_A_BUG = timedelta(minutes=1)
 

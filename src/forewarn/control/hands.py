@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-import structlog
-
 from forewarn.control.wakes import Wakes
 from forewarn.core.decide import Report
 from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
 from forewarn.drivers.base import Driver, Ended, NotBegun, Progress, Running, Undecidable
+from forewarn.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 Key = tuple[str, str]
 _MOMENT = timedelta(seconds=1)

@@ -14,12 +14,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import structlog
-
 from forewarn.control.health_probes import Patience, ask_address, run_command
 from forewarn.core.health import NotYet
+from forewarn.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 _MOST_AT_ONCE = 64
 _QUICK_SECONDS = 1.0

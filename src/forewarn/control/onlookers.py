@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-import structlog
+from forewarn.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 News = TypeVar("News")
 

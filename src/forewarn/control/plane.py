@@ -7,24 +7,24 @@ Nothing here knows of threads or sockets; `tick` waits for nothing but the store
 from __future__ import annotations
 
 import time
-import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
-import structlog
-
 from forewarn.board.board import Board
+from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.courses import AskFirst, Courses
+from forewarn.control.faults import Strokes, put_in
 from forewarn.control.hands import Hands
 from forewarn.control.onlookers import tell_all
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Requests, Write
 from forewarn.control.retention import Retention
+from forewarn.control.silence import turn_off_the_silent
 from forewarn.control.wakes import Wakes
 from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
@@ -35,7 +35,7 @@ from forewarn.core.neighbours import concerned
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
-from forewarn.core.requests import clocks, lateness, notices
+from forewarn.core.requests import clocks, lateness
 from forewarn.core.requests.machines import Workshop
 from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.scope import Scope
@@ -43,9 +43,11 @@ from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
 from forewarn.drivers.base import Driver
 from forewarn.errors import ForewarnError, StoreUnavailable
+from forewarn.ids import random_id
+from forewarn.logs import get_logger
 from forewarn.store.sql import SqlStore, Transaction
 
-log = structlog.get_logger()
+log = get_logger()
 
 PLANE = "forewarn"  # the actor of what nobody asked for by name
 _MOST_ROUNDS = 1000  # of one tick; what is left comes in the next
@@ -65,7 +67,7 @@ class ControlPlane(Requests):
         board: Board,
         clock: Clock,
         rules: Rules | None = None,
-        new_id: Callable[[], str] = lambda: str(uuid.uuid4()),
+        new_id: Callable[[], str] = random_id,
         monotonic: Callable[[], float] = time.monotonic,
         verdict: Verdict = no_checks,
         heard: Verdict | None = None,
@@ -89,6 +91,8 @@ class ControlPlane(Requests):
         self._new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
+        self.faults = FaultBook() if driver.is_simulated else None  # real machines have none
+        self._strokes = Strokes()  # of the draft that is being committed
         self._looks: Wakes[str, datetime] = Wakes()
         self.verdict = verdict  # on the health of sets
         self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
@@ -147,6 +151,7 @@ class ControlPlane(Requests):
 
     def _keep(self, transaction: Transaction, draft: Draft) -> Changes:
         settle(draft, self.rules)
+        self._strokes = put_in(draft, () if self.faults is None else self.faults.on_events)
         changes = draft.seal()
         transaction.write(changes, self._watch.mark(), self._shown)
         if self._outbox is not None:
@@ -176,8 +181,7 @@ class ControlPlane(Requests):
             lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.rules)
             changes = None if draft.is_empty else self._keep(transaction, draft)
         if changes is not None:
-            self.polls.urgent_is_written()
-            self.world.apply(changes)
+            self._take_over(changes)
             self._unshown.extend(changes.entities)
         self._watch.see()
         self._courses.all_are_due()
@@ -188,9 +192,14 @@ class ControlPlane(Requests):
 
     def _publish(self, changes: Changes) -> None:
         """Take over a commit and show it."""
+        self._take_over(changes)
+        self._show(changes.entities)
+
+    def _take_over(self, changes: Changes) -> None:
+        """What was committed is so."""
+        self._strokes.count()
         self.polls.urgent_is_written()
         self.world.apply(changes)
-        self._show(changes.entities)
 
     def _show(self, entities: Sequence[Entity]) -> None:
         """The board, the next tick and the observers learn of what was committed, in this order."""
@@ -225,7 +234,7 @@ class ControlPlane(Requests):
         if not self._is_sure:
             self._synchronise()
         self._allow_for_step()
-        self._turn_off_the_silent()
+        turn_off_the_silent(self, PLANE)
         now = self.clock.now()
         for _ in range(_MOST_ROUNDS):
             reports = self._hands.reports(self.world, now)
@@ -335,38 +344,6 @@ class ControlPlane(Requests):
             self._due.update(self.world.operations)
             self._courses.all_are_due()
             self._hands.pick_up(self.world.attempts.values(), self.clock.now())
-
-    def _turn_off_the_silent(self) -> None:
-        self.polls.collect()
-        self._turn_on_the_missed()
-        known = self.world.scopes
-        silent = [scope for scope in self.polls.take_silent() if scope in known and known[scope].is_on]
-        if not silent:
-            return
-
-        def write(draft: Draft) -> None:
-            for scope in silent:
-                notices.turn_off(draft, scope, self.rules.silence)
-
-        try:
-            self.change(PLANE, write)
-        except BaseException:
-            self.polls.ask_again(silent)
-            raise
-        self.polls.collect()
-        self._turn_on_the_missed()
-
-    def _turn_on_the_missed(self) -> None:
-        """Guests that were answered while their scope was being turned off: it is on."""
-        missed = [scope for scope in self.polls.missed if scope in self.world.scopes]
-        if missed:
-
-            def write(draft: Draft) -> None:
-                for scope in missed:
-                    notices.turn_on(draft, scope, PLANE, self.rules)
-
-            self.change(PLANE, write)
-        self.polls.missed.clear()
 
     def flush(self) -> None:
         """Write down who has polled and what the clocks show; a step of theirs is dealt with first."""

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
+from forewarn.board.board import Board
+from forewarn.board.faults import FaultBook, Posted
 from forewarn.clock import Clock
+from forewarn.control import faults
 from forewarn.control.polls import PollLedger
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
+from forewarn.core.fault import Fault, FaultRule
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_plan import plan_fleet
 from forewarn.core.fleet_spec import FleetSpec
@@ -18,6 +22,7 @@ from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests import degraded, hosts, notices, postpone, reclaim, rollouts, vms
+from forewarn.core.requests.faults import mark_told
 from forewarn.core.terms import Cause, Kind
 from forewarn.core.world import World
 from forewarn.store import history
@@ -44,7 +49,9 @@ class Requests(ABC):
     rules: Rules
     clock: Clock
     store: SqlStore
+    board: Board
     polls: PollLedger
+    faults: FaultBook | None  # None: machines are real, and nothing is put in
     _new_id: Callable[[], str]
 
     @abstractmethod
@@ -215,6 +222,45 @@ class Requests(ABC):
         except BaseException:
             self.polls.drop_urgent()
             raise
+
+    def add_fault(self, rule: FaultRule, actor: str) -> Posted | Refusal:
+        """Let a fault rule strike from now on."""
+        book = self.faults
+        if book is None:
+            return faults.NO_FAULTS
+
+        def write(draft: Draft) -> Refusal | None:
+            refusal = faults.refuse_rule(book, rule, self.world.vms)
+            if refusal is None:
+                draft.note("add fault", subject=rule.vm or "", detail=rule.title)
+            return refusal
+
+        refusal = self.change(actor, write)
+        if refusal is not None:
+            return refusal
+        self.board.keeps_previous |= rule.name is Fault.STALE
+        return book.add(rule)
+
+    def clear_faults(self, rule: str | None, actor: str) -> list[Posted] | Refusal:
+        """Let a fault rule, or all of them, strike no more."""
+        book = self.faults
+        if book is None:
+            return faults.NO_FAULTS
+        found = faults.find(book, rule)
+        if isinstance(found, Refusal):
+            return found
+
+        def write(draft: Draft) -> None:
+            for each in found:
+                draft.note("clear fault", subject=each.rule.vm or "", detail=each.rule.title)
+
+        self.change(actor, write)
+        book.remove(found)
+        return found
+
+    def mark_fault(self, vm: str, events: Iterable[str], fault: Fault) -> None:
+        """A guest is about to be told of these events what is not so."""
+        self.change(vm, lambda draft: mark_told(draft, vm, events, fault))
 
     def apply_fleet(self, spec: FleetSpec, actor: str) -> list[str] | list[Problem]:
         """Make the fleet what the description says: the differences, or the problems and no change."""

@@ -14,13 +14,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 
-import structlog
-
 from forewarn.control.plane import ControlPlane
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.errors import Stopping
+from forewarn.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -128,7 +127,7 @@ class Runner:
         if self._plane.retention.is_due:
             longest = _PRUNE_SECONDS
         if self._timekeeper is not None:
-            return _PLAY_STEP_SECONDS if self._timekeeper.rate else longest
+            return self._timekeeper.until_next(_PLAY_STEP_SECONDS) if self._timekeeper.rate else longest
         wake = self._plane.next_wake()
         if wake is None:
             return longest

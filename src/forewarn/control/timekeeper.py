@@ -1,6 +1,7 @@
 """Moving the virtual clock.
 
-`advance` returns only when everything due up to the new instant has been carried out, so a test never sleeps.
+`advance` returns only when everything due up to the new instant has been carried out, so a test never sleeps. All
+of it is called on the plane's thread.
 """
 
 from __future__ import annotations
@@ -8,11 +9,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 
 _MOST_TICKS_AT_ONCE = 10_000  # of one instant; far more than anything needs
+
+
+class _Stop(NamedTuple):
+    at: datetime
+    reached: Callable[[], None]
 
 
 class Timekeeper:
@@ -27,6 +34,7 @@ class Timekeeper:
         self.rate = 0.0  # virtual seconds per real one; 0: the clock stands still
         self._real_anchor = 0.0
         self._virtual_anchor = clock.now()
+        self._stop: _Stop | None = None
 
     def advance(self, by: timedelta) -> None:
         """Let that much time pass."""
@@ -70,10 +78,35 @@ class Timekeeper:
         self._real_anchor = self._monotonic()
         self._virtual_anchor = self._clock.now()
 
+    def play_until(self, instant: datetime, reached: Callable[[], None]) -> None:
+        """While it plays: go no further than this, until told of another instant; then catch up.
+
+        Whoever does something at an exact instant of a running clock gets there so. `reached` is called when all
+        that is due then has been done.
+        """
+        self._stop = _Stop(instant, reached)
+
     def keep_up(self) -> None:
         """While it plays: bring the clock to where it should be by now."""
-        if self.rate:
-            passed = timedelta(seconds=(self._monotonic() - self._real_anchor) * self.rate)
-            target = self._virtual_anchor + passed
-            self._plane.polls.collect()
-            self._tick_until(target)
+        if not self.rate:
+            return
+        target, stop = self._played_to(), self._stop
+        if stop is not None and stop.at <= target:
+            target = stop.at
+        self._plane.polls.collect()
+        self._tick_until(target)
+        if stop is not None and stop.at <= self._clock.now():
+            stop.reached()
+
+    def _played_to(self) -> datetime:
+        return self._virtual_anchor + timedelta(seconds=(self._monotonic() - self._real_anchor) * self.rate)
+
+    def until_next(self, longest: float) -> float:
+        """While it plays: in how many real seconds something is due; the longest, where nothing is before that."""
+        stop, wake = self._stop, self._plane.next_wake()
+        if stop is not None and self._clock.now() >= stop.at:
+            return longest  # it stands still there
+        instants = [at for at in (wake, stop and stop.at) if at is not None]
+        if not instants:
+            return longest
+        return min(max(0.0, (min(instants) - self._played_to()).total_seconds() / self.rate), longest)

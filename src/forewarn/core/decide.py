@@ -150,7 +150,12 @@ def next_look(world: World, operation: Operation, now: datetime) -> datetime | N
     """When time alone may change what `decide` says of the operation; None: only something else can."""
     if operation.phase is Phase.STARTED:
         return operation.begin_at if operation.begin_at and operation.begin_at > now else None
-    instants = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
+    instants = [
+        instant
+        for event in world.events_of(operation.id)
+        if event.phase is Phase.SCHEDULED
+        for instant in (event.lapses_at, event.notice_ends_at)
+    ]
     if operation.kind is Kind.TERMINATE:
         for event in list(world.events_of(operation.id)):
             instants += [other.lapses_at for other in world.events_in(event.scope)]

@@ -49,6 +49,8 @@ class Event:
     postponed_by: str | None = None
     postponed_at: datetime | None = None
     postponed_from: datetime | None = None  # NotBefore as the platform set it, where somebody has put it off since
+    fault: str = ""  # the names of the faults that were put in against a law: `early_start, lost`
+    early: timedelta = timedelta(0)  # how long before the promised time it starts: a fault, for tests
     version: int = 0
 
     @property
@@ -87,8 +89,18 @@ class Event:
 
     @property
     def lapses_at(self) -> datetime:
+        """When it may start unapproved: the notice has run out, or a fault does not wait for that."""
+        return self.notice_ends_at - self.early
+
+    @property
+    def notice_ends_at(self) -> datetime:
         """When the notice has run out, by the wall clock and by the time that has really passed."""
         return max(self.not_before, self.promised_at)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """The faults that were put in, by name."""
+        return tuple(self.fault.split(", ")) if self.fault else ()
 
 
 Visible = tuple[object, ...]

@@ -346,8 +346,8 @@ def _minimums(
     turn, until what else is at work on the set has ended.
     """
     rollout = world.rollouts.get(operation.rollout or "")
-    lapses = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
-    until = max(lapses, default=now) if operation.cause is Cause.DEGRADE else None
+    ends = [event.notice_ends_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
+    until = max(ends, default=now) if operation.cause is Cause.DEGRADE else None
     if rollout is not None:
         until = rollout.work.force_by
     for shortfall in would_leave(world, operation.targets, underway):

@@ -53,6 +53,10 @@ class Driver(Protocol):
     def makes_machines(self) -> bool:
         """Whether a VM that is asked for comes to be."""
 
+    @property
+    def is_simulated(self) -> bool:
+        """Whether no real machine is touched: only then may faults be put in."""
+
     def begin(self, attempt: Attempt) -> None:
         """Set the action going. An exception means nothing certain: `check` decides."""
 

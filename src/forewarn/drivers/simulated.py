@@ -28,12 +28,13 @@ SECONDS: Mapping[Action, float] = {
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDriver:
-    """Acts on simulated machines; a freeze takes the seconds that were announced."""
+    """Acts on simulated machines; a freeze takes the seconds that were announced, unless told otherwise."""
 
     machines: Machines
     clock: Clock
     seconds: Mapping[Action, float] = field(default_factory=lambda: SECONDS)
     makes_machines: bool = True  # a machine that nothing was ever done to runs
+    is_simulated: bool = True
 
     def begin(self, attempt: Attempt) -> None:
         """Write the effect into the machines' ledger."""
@@ -60,7 +61,6 @@ class SimulatedDriver:
         self.machines.close()
 
     def _lasts(self, attempt: Attempt) -> timedelta:
-        if attempt.action in {Action.FREEZE, Action.MIGRATE}:
-            announced = attempt.duration_seconds
-            return timedelta(seconds=announced if announced >= 0 else FREEZE_SECONDS)
-        return timedelta(seconds=self.seconds[attempt.action])
+        announced = attempt.duration_seconds
+        usual = announced if announced >= 0 else FREEZE_SECONDS
+        return timedelta(seconds=self.seconds.get(attempt.action, usual))

@@ -11,20 +11,19 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from functools import partial
 
-import structlog
-
 from forewarn.board.board import Guest
 from forewarn.core.refusal import Refusal
 from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, serve
 from forewarn.edge.desk import Desk, Judged
-from forewarn.edge.held import HeldRequest
+from forewarn.edge.held import HeldRequest, Pause
 from forewarn.edge.reading import RequestReader
 from forewarn.errors import ForewarnError, Stopping
+from forewarn.logs import get_logger
 from forewarn.wire.http import CLOSE, KEEP_ALIVE, Answer, without_body
 from forewarn.wire.imds import errors
 from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish, judge
 
-log = structlog.get_logger()
+log = get_logger()
 
 Resolve = Callable[[str], Guest | None]
 _MOST_QUEUED = 64  # requests behind one that waits; more than that hangs up
@@ -41,7 +40,7 @@ class GuestConnection(asyncio.Protocol):
     _guest: Guest | None = None
     _reader: RequestReader | None = None
     _queue: deque[tuple[Request | Answer, bytes]] | None = None  # what is to be answered, and how it ends
-    _hold: HeldRequest | None = None
+    _hold: Pause | None = None
     _task: asyncio.Task[None] | None = None
     _is_busy = False
     _is_ended = False  # nothing more is read; when all is answered, the connection is closed
@@ -290,8 +289,7 @@ class GuestConnection(asyncio.Protocol):
     async def _first_poll(self, wish: ReadEvents, guest: Guest) -> Answer:
         if await self._desk.first_poll(guest.vm.name) is not None:
             return errors.UNKNOWN_CALLER
-        if self._desk.first_call_delay:
-            await asyncio.sleep(self._desk.first_call_delay)
+        await self._desk.take_time_for_a_first_call()
         return self._read_again(wish)
 
     def _end_hold(self, wish: ReadEvents, ending: bytes) -> None:
@@ -317,11 +315,18 @@ class GuestConnection(asyncio.Protocol):
             self._desk.tally.refused[answer.status] += 1
         if request is not None and request.method == "HEAD":
             answer = without_body(answer)
-        is_last = ending == CLOSE or (self._is_ended and not self._queue)
+        is_last = self._is_last(ending)
         self._transport.write(answer.encode(self._desk.date + (CLOSE if is_last else ending)))
         if is_last:
-            self._is_ended = True
-            self._transport.close()
+            self._hang_up()
+
+    def _is_last(self, ending: bytes) -> bool:
+        """Whether nothing is said on the connection after the answer that ends so."""
+        return ending == CLOSE or (self._is_ended and not self._queue)
+
+    def _hang_up(self) -> None:
+        self._is_ended = True
+        self._transport.close()
 
     # The sweeper's calls.
 
@@ -348,3 +353,8 @@ class GuestConnection(asyncio.Protocol):
             self._hold.release()
         elif not self._is_busy:
             self._transport.close()
+
+    def abort(self) -> None:
+        """The service has stopped: whoever is left gets no answer any more."""
+        self._is_ended = True
+        self._transport.abort()

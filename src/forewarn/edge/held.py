@@ -4,10 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from forewarn.board.board import Guest
 from forewarn.edge.counter import has_news
 from forewarn.wire.imds.request import ReadEvents
+
+
+class Pause(Protocol):
+    """Something that a connection waits for before it goes on."""
+
+    def release(self) -> None:
+        """Go on now."""
+
+    def drop(self) -> None:
+        """Wait no longer, for nothing."""
 
 
 class HeldRequest:

@@ -1,7 +1,8 @@
 """The sockets on which guests are heard.
 
 A caller is known by the interface or the port it came in on, where it has one to itself, else by its address. On
-one machine, a loopback caller whose address names no VM may be given the name of one.
+one machine, a loopback caller whose address names no VM, not even one that is gone, may be given the name of one;
+any caller may, where all of them are the same guest.
 """
 
 from __future__ import annotations
@@ -13,17 +14,16 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from ipaddress import ip_address
-from typing import NamedTuple
-
-import structlog
+from typing import NamedTuple, Protocol
 
 from forewarn.board.board import Board, Guest, wake_waiters
 from forewarn.edge.connection import GuestConnection, Resolve
 from forewarn.edge.desk import Desk
+from forewarn.edge.watched import WatchedConnection
 from forewarn.errors import ConfigError
-from forewarn.wire.times import rfc1123
+from forewarn.logs import get_logger
 
-log = structlog.get_logger()
+log = get_logger()
 
 _BACKLOG = 4096
 _SWEEP_SECONDS = 1.0
@@ -45,23 +45,46 @@ class Way(NamedTuple):
         return f"{self.host}:{self.port}" + (f" on {self.interface}" if self.interface else "")
 
 
+class Shut(NamedTuple):
+    """Why a way cannot be opened, and when that was last told."""
+
+    problem: str
+    told_at: float
+
+
+class Dial(Protocol):
+    """A clock, as far as the date of answers goes."""
+
+    @property
+    def runs(self) -> bool:
+        """Whether time passes by itself."""
+
+    def now(self) -> datetime:
+        """What time it is."""
+
+
 class GuestListener:
     """Opens, keeps and closes the guests' sockets; lives on one event loop."""
 
-    def __init__(self, desk: Desk, clock_now: Callable[[], datetime], default_guest: str | None = None) -> None:
+    def __init__(
+        self, desk: Desk, clock: Dial, default_guest: str | None = None, *, is_anybody: bool = False
+    ) -> None:
         self._desk = desk
-        self._clock_now = clock_now
-        self._default_guest = default_guest
+        self._clock = clock
+        self.default_guest = default_guest
+        self._is_anybody = is_anybody  # the default guest: wherever the caller is
         self._servers: list[asyncio.Server] = []
         self._own: dict[Way, asyncio.Server] = {}  # ports and interfaces that belong to one guest each
-        self._shut: dict[Way, float] = {}  # those that cannot be opened, and when that was last told
+        self._shut: dict[Way, Shut] = {}  # those that cannot be opened
         self._opening = asyncio.Lock()
         self._chores: list[asyncio.Task[None]] = []
         self._listening: list[tuple[str, int]] = []
         self._looked_at: dict[str, int | None] = {}
 
-    async def open(self, addresses: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
-        """Listen there; the addresses with the ports that were really taken."""
+    async def open(
+        self, addresses: Sequence[tuple[str, int]], opened: Sequence[socket.socket] = ()
+    ) -> list[tuple[str, int]]:
+        """Listen there, and on sockets that are open already; the addresses with the ports that were taken."""
         loop = asyncio.get_running_loop()
         board = self._desk.board
         board.on_change = partial(_hand_over, loop, wake_waiters)
@@ -69,49 +92,70 @@ class GuestListener:
             way = _probe(Way(host, port))
             self._servers.append(await self._listen(way, self._by_address, is_shared=True))
             self._listening.append((way.host, way.port))
+        for each in opened:
+            self._servers.append(await self._serve(each, self._by_address))
         await self._open_own()
         board.on_seats = partial(_hand_over, loop, self._reopen_own)
-        self._chores = [loop.create_task(self._sweep()), loop.create_task(self._tell_date())]
-        return self._listening
+        self.tell_date()
+        self._chores = [loop.create_task(self._sweep())]
+        if self._clock.runs:  # whoever moves one that does not, has it told then
+            self._chores.append(loop.create_task(self._keep_date()))
+        return [*self._listening, *(each.getsockname()[:2] for each in opened)]
 
     async def _listen(self, way: Way, resolve: Resolve, *, is_shared: bool) -> asyncio.Server:
         bound = _bind(way, is_shared=is_shared)
-        connection = partial(GuestConnection, self._desk, resolve)
         try:
-            return await asyncio.get_running_loop().create_server(connection, sock=bound, backlog=_BACKLOG)
-        except OSError as problem:
+            return await self._serve(bound, resolve)
+        except BaseException as problem:
             bound.close()
-            raise _unheard(way, problem) from problem
+            if isinstance(problem, OSError):
+                raise _unheard(way, problem) from problem
+            raise
+
+    async def _serve(self, bound: socket.socket, resolve: Resolve) -> asyncio.Server:
+        may_be_watched = self._desk.witness is not None or self._desk.faults is not None
+        connection = partial(WatchedConnection if may_be_watched else GuestConnection, self._desk, resolve)
+        return await asyncio.get_running_loop().create_server(connection, sock=bound, backlog=_BACKLOG)
 
     # Who is calling.
 
     def _by_address(self, address: str) -> Guest | None:
         board = self._desk.board
         guest = board.guest_at(address)
-        if guest is None and self._default_guest is not None and ip_address(address).is_loopback:
-            return board.guests.get(self._default_guest)
+        if guest is None and self.default_guest is not None:
+            return board.guests.get(self.default_guest) if self._may_be_anybody(address) else None
         return guest
+
+    def _may_be_anybody(self, address: str) -> bool:
+        return self._is_anybody or (ip_address(address).is_loopback and not self._desk.board.is_left(address))
 
     # Ports and interfaces of one guest each.
 
     async def _open_own(self) -> None:
         """Listen where the fleet says by now; what is not there or not free is tried again later."""
         async with self._opening:
+            if self._desk.stopping.is_set():
+                return
             wanted = self._wanted_ways()
             for way in [way for way in self._own if way not in wanted]:
                 self._own.pop(way).close()
-            self._shut = {way: told_at for way, told_at in self._shut.items() if way in wanted}
+            self._shut = {way: shut for way, shut in self._shut.items() if way in wanted}
             for way, resolve in wanted.items():
                 if way not in self._own:
                     await self._try_open(way, resolve)
+
+    async def catch_up(self) -> dict[Way, str]:
+        """Listen where the fleet says by now, without waiting to be told; what stays shut, and why."""
+        await self._open_own()
+        return {way: shut.problem for way, shut in self._shut.items()}
 
     async def _try_open(self, way: Way, resolve: Resolve) -> None:
         try:
             self._own[way] = await self._listen(way, resolve, is_shared=way.interface is not None)
         except ConfigError as problem:
             now = self._desk.now()
-            if way not in self._shut or now - self._shut[way] >= _TELL_AGAIN_SECONDS:
-                self._shut[way] = now
+            if way not in self._shut or now - self._shut[way].told_at >= _TELL_AGAIN_SECONDS:
+                self._shut[way] = Shut(problem.message, now)
                 log.warning("guest cannot be heard", problem=problem.message, hint="it is tried every second")
         else:
             if self._shut.pop(way, None) is not None:
@@ -154,23 +198,41 @@ class GuestListener:
                 await self._look_again()
             self._chores = [chore for chore in self._chores if not chore.done()]
 
-    async def _tell_date(self) -> None:
+    async def _keep_date(self) -> None:
         while True:
-            self._desk.date = f"Date: {rfc1123(self._clock_now())}\r\n".encode("ascii")
+            self.tell_date()
             await asyncio.sleep(_DATE_SECONDS)
 
+    def tell_date(self) -> None:
+        """Let answers have the date of this moment. On any thread: it is one assignment."""
+        self._desk.tell_date(self._clock.now())
+
     async def close(self) -> None:
-        """Hear nobody new, answer who waits, hang up."""
-        for server in (*self._servers, *self._own.values()):
-            server.close()
+        """Hear nobody new, answer who waits, hang up; who is still there then is cut off."""
+        desk = self._desk
+        desk.stopping.set()
+        desk.board.on_seats = _nobody_minds
         for chore in self._chores:
             chore.cancel()
-        for connection in list(self._desk.connections):
-            connection.finish()
+        await asyncio.gather(*self._chores, return_exceptions=True)
+        async with self._opening:  # what was being opened is open by now, and nothing more will be
+            for server in (*self._servers, *self._own.values()):
+                server.close()
+        if not await self._have_left(GuestConnection.finish):
+            log.info("guests cut off", connections=len(desk.connections))
+            await self._have_left(GuestConnection.abort)
+        desk.board.on_change = _nobody_minds
+
+    async def _have_left(self, ask: Callable[[GuestConnection], None]) -> bool:
+        """Whether all guests have left soon after they were asked to; so is who came in at the last moment."""
         for _ in range(_GOODBYE_LOOKS):
+            for connection in list(self._desk.connections):
+                with _told():
+                    ask(connection)
             if not self._desk.connections:
-                return
+                return True
             await asyncio.sleep(_GOODBYE_SECONDS / _GOODBYE_LOOKS)
+        return False
 
 
 @contextmanager
@@ -180,6 +242,10 @@ def _told() -> Iterator[None]:
         yield
     except Exception:
         log.exception("chore failed")
+
+
+def _nobody_minds(*_: object) -> None:
+    """What the board tells once nobody listens."""
 
 
 def _on_port(board: Board, port: int, _address: str) -> Guest | None:

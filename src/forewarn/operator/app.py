@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -11,7 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import Match, Route
 
 from forewarn import __version__
 from forewarn.core.refusal import Code
@@ -21,11 +22,13 @@ from forewarn.operator import (
     credentials,
     discovery,
     events,
+    faults,
     fleet,
     health,
     history,
     metrics,
     oauth,
+    report,
     requests,
     rollouts,
     stream,
@@ -64,9 +67,11 @@ ENDPOINTS: list[Endpoint] = [
     *events.ENDPOINTS,
     *history.ENDPOINTS,
     *audit.ENDPOINTS,
+    *report.ENDPOINTS,
     *clock.ENDPOINTS,
     *credentials.ENDPOINTS,
     *webhooks.ENDPOINTS,
+    *faults.ENDPOINTS,
     *stream.ENDPOINTS,
     *health.ENDPOINTS,
     *metrics.ENDPOINTS,
@@ -91,7 +96,8 @@ _WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
 }
 
 
-async def _refuse(request: Request, problem: Exception) -> Response:
+async def refuse_route(request: Request, problem: Exception) -> Response:
+    """What is said where there is no such route, or where one failed."""
     status = problem.status_code if isinstance(problem, HTTPException) else 500
     code, text, hint = _WORDS.get(status, _BUG)
     if status in _WORDS and request.url.path.lower().startswith("/subscriptions"):
@@ -111,13 +117,20 @@ def _methods(request: Request) -> set[str]:
 ROUTES = [*ENDPOINTS, *ARM]
 
 
+@cache
+def _routes() -> list[tuple[Endpoint, Route]]:
+    """Made once for all apps of the process: it takes longer than all the rest of a start."""
+    return [(endpoint, route(endpoint)) for endpoint in ROUTES]
+
+
 def make_app(office: Office) -> Starlette:
     """The application; has to be made on the loop that will serve it."""
-    public = [route(endpoint, office) for endpoint in ROUTES if endpoint.needs is None]
+    public = [made for endpoint, made in _routes() if endpoint.needs is None]
     app = Starlette(
-        routes=[route(endpoint, office) for endpoint in ROUTES],
+        routes=[made for _, made in _routes()],
         middleware=[Middleware(Guard, office.sign_in, public)],
-        exception_handlers={HTTPException: _refuse, 500: _refuse},
+        exception_handlers={HTTPException: refuse_route, 500: refuse_route},
     )
+    app.state.office = office
     app.state.stream = stream.Stream(office, asyncio.get_running_loop())
     return app

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from forewarn.clock import FASTEST_RATE
 from forewarn.control.plane import ControlPlane
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
@@ -27,7 +28,7 @@ class ClockBody(msgspec.Struct, forbid_unknown_fields=True):
         Literal["next"] | None, msgspec.Meta(description="to the next instant at which something is due")
     ] = None
     rate: Annotated[
-        Annotated[float, msgspec.Meta(ge=0, le=1_000_000)] | None,
+        Annotated[float, msgspec.Meta(ge=0, le=FASTEST_RATE)] | None,
         msgspec.Meta(description="from now on so many times as fast as real time; 0 stands still"),
     ] = None
 
@@ -43,9 +44,8 @@ async def show_clock(call: Call, _: Nothing) -> ClockView:
     return await call.on_plane(_view, call.office.plane, call.office.timekeeper)
 
 
-async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
-    """Move a virtual clock; answered when all that was due has been done."""
-    timekeeper = call.office.timekeeper
+def find_fault(body: ClockBody) -> Refusal | None:
+    """Why a clock cannot be moved like that; None: it can."""
     if sum(field is not None for field in (body.advance_seconds, body.until, body.rate)) != 1:
         return bad_request(
             "One of advance_seconds, until and rate is needed.", 'Send {"advance_seconds": 900}, for example.'
@@ -54,6 +54,14 @@ async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
         return bad_request(
             f"advance_seconds is {body.advance_seconds:g}; a clock does not run backwards.", "Use 0 or more."
         )
+    return None
+
+
+async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
+    """Move a virtual clock; answered when all that was due has been done."""
+    timekeeper = call.office.timekeeper
+    if fault := find_fault(body):
+        return fault
     if timekeeper is None:
         return Refusal(
             Code.NOT_ALLOWED,

@@ -17,6 +17,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from forewarn.board.conduct import Conduct
 from forewarn.board.tally import Tally
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.webhooks import Webhooks
@@ -57,6 +58,7 @@ class Office:
     timekeeper: Timekeeper | None = None
     site: Site = field(default_factory=Site)
     previews: Turnstile = field(default_factory=Turnstile)
+    conduct: Conduct | None = None  # what guests do, where somebody looks on
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,15 +187,16 @@ class Endpoint:
         return self.body_shown or self.body
 
 
-def route(endpoint: Endpoint, office: Office) -> Route:
-    """The endpoint as Starlette serves it."""
+def route(endpoint: Endpoint) -> Route:
+    """The endpoint as Starlette serves it, in any app that has an office in its state."""
 
     async def serve(request: Request) -> Response:
         if answer := forbid(request.scope, endpoint.needs):
             return answer
         try:
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
-            outcome = body if isinstance(body, Refusal) else await endpoint.handle(Call(request, office), body)
+            call = Call(request, request.app.state.office)
+            outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
         except Stopping as problem:

@@ -23,7 +23,7 @@ _FROM_LITTLE_TO_MUCH = tuple(Role)
 IN_WORDS = {
     Role.VIEWER: "read everything but who may sign in",
     Role.APPROVER: "approve and postpone events",
-    Role.OPERATOR: "restart, maintain, cancel; make and change machines; move a virtual clock",
+    Role.OPERATOR: "restart, maintain, cancel; make and change machines; move a virtual clock; put faults in",
     Role.ADMIN: "apply a fleet; make and revoke tokens and principals; add and remove webhooks",
 }
 

@@ -8,15 +8,16 @@ from collections.abc import Sequence
 import sqlalchemy as sa
 
 from forewarn.core.event import Event
-from forewarn.core.operation import Operation
+from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause
 from forewarn.store.codec import Codec
 from forewarn.store.json_text import names
-from forewarn.store.tables import events, operations
+from forewarn.store.tables import attempts, events, operations
 
 _EVENTS = Codec(Event)
 _OPERATIONS = Codec(Operation)
+_ATTEMPTS = Codec(Attempt)
 _ID = re.compile(r"[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 _LOWEST_ID = "00000000-0000-0000-0000-000000000000"
 _HIGHEST_ID = _LOWEST_ID.replace("0", "F")
@@ -56,6 +57,13 @@ def events_of(connection: sa.Connection, operation: str) -> list[Event]:
     """The events of an operation, in creation order."""
     query = sa.select(events).where(events.c.operation == operation).order_by(events.c.number)
     return [_EVENTS.decode(row) for row in connection.execute(query)]
+
+
+def attempts_of(connection: sa.Connection, operation: str) -> list[Attempt]:
+    """What an operation has done to machines so far, in the order in which it began."""
+    query = sa.select(attempts).where(attempts.c.operation == operation)
+    rows = connection.execute(query.order_by(attempts.c.recorded_at, attempts.c.vm))
+    return [_ATTEMPTS.decode(row) for row in rows]
 
 
 def list_events(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
 import sqlalchemy as sa
@@ -23,7 +24,7 @@ from forewarn.core.world import Changes, Deed, Entity
 from forewarn.errors import StaleWrite, StoreError, StoreUnavailable
 from forewarn.store.codec import instant, micros
 from forewarn.store.opening import ADVISORY_LOCK, Opened, prepare_schema
-from forewarn.store.statements import Statements
+from forewarn.store.statements import Statements, statements_with
 from forewarn.store.tables import TABLE_OF, attempts, events, marks, operations, polls, rollouts, turns, vms
 
 _OPEN = (Phase.SCHEDULED, Phase.STARTED)
@@ -33,6 +34,7 @@ _IN_ORDER: dict[sa.Table, tuple[sa.Column[Any], ...]] = {
     events: (events.c.number,),
     turns: (turns.c.rollout, turns.c.position),
 }
+_WHERE_WE_ARE = sa.select(marks.c.number, marks.c.shown)
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # all its queries see the same
 
 
@@ -51,7 +53,7 @@ class Transaction:
     def __init__(self, connection: sa.Connection, statements: Statements) -> None:
         self.connection = connection
         self._statements = statements
-        row = connection.execute(sa.select(marks.c.number, marks.c.shown)).one()
+        row = connection.execute(_WHERE_WE_ARE).one()
         self.number: int = row.number
         self.shown: int = row.shown  # the last commit that guests are known to have been able to read
 
@@ -103,15 +105,8 @@ class Transaction:
             raise StaleWrite(f"{len(rows) - written} of {len(rows)} rows had been changed by somebody else")
 
     def _write_mark(self, mark: ClockMark, number: int, shown: int) -> None:
-        self.connection.execute(
-            marks.update().values(
-                number=number,
-                shown=shown,
-                clock_epoch=mark.epoch,
-                clock_elapsed=mark.elapsed // _MICROSECOND,
-                clock_now=micros(mark.now),
-            )
-        )
+        row = (number, shown, mark.epoch, mark.elapsed // _MICROSECOND, micros(mark.now))
+        self.connection.exec_driver_sql(self._statements.update_mark, row)
 
     def keep_mark(self, mark: ClockMark, shown: int) -> None:
         """Write down what the clocks show, and up to which commit guests have been shown everything."""
@@ -140,6 +135,7 @@ class Transaction:
         return {row.scope: instant(row.at) for row in self.connection.execute(sa.select(polls))}
 
 
+@cache
 def _still_there(table: sa.Table) -> sa.Select[Any]:
     """The rows of a table that are not history."""
     query = sa.select(table)
@@ -179,7 +175,7 @@ class SqlStore:
             if isinstance(problem, exc.DBAPIError):
                 raise _unopened(self.address, problem) from problem
             raise
-        self._statements = Statements(self._opened.dialect)
+        self._statements = statements_with("?" if self._opened.is_sqlite else "%s")
 
     @property
     def address(self) -> str:

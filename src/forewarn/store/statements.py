@@ -1,4 +1,4 @@
-"""The SQL that writes rows, made once per database.
+"""The SQL that writes rows, made once for each kind of database.
 
 Written out because a commit's rows go to the driver as they are, many at a time; reading is left to SQLAlchemy.
 """
@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Any
-
-import sqlalchemy as sa
 
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
@@ -35,14 +33,23 @@ def key_columns(kind: type) -> tuple[str, ...]:
     return _KEYS.get(kind, ("name",))
 
 
-class Statements:
-    """Statements and row codecs for one dialect."""
+@cache
+def statements_with(mark: str) -> Statements:
+    """The statements for all databases whose parameters are marked so."""
+    return Statements(mark)
 
-    def __init__(self, dialect: sa.Dialect) -> None:
-        self._mark = "?" if dialect.paramstyle == "qmark" else "%s"
+
+class Statements:
+    """Statements and row codecs for one kind of database."""
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark
         self._codecs: dict[type, Codec[Any]] = {kind: Codec(kind) for kind in TABLE_OF}
         self.insert = cache(self._insert)
         self.update = cache(self._update)
+        columns = ("number", "shown", "clock_epoch", "clock_elapsed", "clock_now")
+        sets = ", ".join(f"{column} = {mark}" for column in columns)
+        self.update_mark = f"UPDATE marks SET {sets}"  # noqa: S608 - names are ours
         self.upsert_polls = (
             f"INSERT INTO polls (scope, at) VALUES ({self._mark}, {self._mark}) "  # noqa: S608 - marks only
             "ON CONFLICT (scope) DO UPDATE SET at = excluded.at"

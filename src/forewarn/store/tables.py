@@ -16,7 +16,7 @@ from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
 # Of the schema, oldest first; each is a file in migrations/versions.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 
 metadata = MetaData()
 
@@ -237,6 +237,8 @@ events = Table(
     Column("postponed_by", String),
     _micros("postponed_at", nullable=True),
     _micros("postponed_from", nullable=True),
+    Column("fault", String, nullable=False),
+    _micros("early"),
     _version(),
 )
 

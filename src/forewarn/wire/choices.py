@@ -17,3 +17,8 @@ def did_you_mean(word: str, known: Collection[str]) -> str:
     by_small = {each.lower(): each for each in known}
     close = difflib.get_close_matches(word.lower(), by_small, n=1)
     return f"Did you mean {by_small[close[0]]}?" if close else ""
+
+
+def suggest(word: str, known: Collection[str]) -> str:
+    """What may have been meant, else all that there is."""
+    return did_you_mean(word, known) or f"Known are: {', '.join(known)}."

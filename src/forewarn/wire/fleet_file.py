@@ -6,9 +6,8 @@ A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence
 from __future__ import annotations
 
 import json
-import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
@@ -16,25 +15,20 @@ import msgspec
 
 from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
-from forewarn.wire.bad_body import choices_of
-from forewarn.wire.choices import did_you_mean, either
+from forewarn.wire.entries import Locate, read_sections, told
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines, syntax_problem
 
-_PATH = re.compile(r"\$\.(\w+)")
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
-_SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
+FLEET_SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
 
 
 class BadFleet(Exception):
     """A description that cannot be used; each line names a place, a problem and a remedy."""
 
-    def __init__(self, lines: tuple[str, ...]) -> None:
+    def __init__(self, lines: tuple[str, ...], problems: Sequence[Problem] = ()) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
-
-
-Locate = Callable[[Place], str]
+        self.problems = problems  # what the lines tell; empty, where the text is no description at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +40,7 @@ class FleetText:
 
     def refusal(self, problems: list[Problem]) -> BadFleet:
         """The problems, each with its place."""
-        return BadFleet(tuple(f"{self.locate(each.where)}: {each.what} {each.remedy}" for each in problems))
+        return BadFleet(tuple(told(each, self.locate) for each in problems), problems)
 
 
 def read_toml(text: str, name: str) -> FleetText:
@@ -62,7 +56,7 @@ def read_toml(text: str, name: str) -> FleetText:
         line = lines.line(place.section, place.index, place.key)
         return f"{name}:{line}" if line else name
 
-    return _read(raw, locate)
+    return read_tables(raw, locate)
 
 
 def read_json(raw: Any) -> FleetText:  # noqa: ANN401 - whatever JSON holds
@@ -74,7 +68,7 @@ def read_json(raw: Any) -> FleetText:  # noqa: ANN401 - whatever JSON holds
 
     if not isinstance(raw, dict):
         raise BadFleet(("fleet: a fleet is a JSON object. Send one with hosts, vms and sets.",))
-    return _read(raw, locate)
+    return read_tables(raw, locate)
 
 
 # A fleet may be large. What is done to it in one call of a library keeps every other thread waiting; so it is
@@ -101,79 +95,26 @@ def write_json(spec: FleetSpec) -> bytes:
     """The fleet as JSON."""
     sections = [
         b'"%s":[%s]' % (section.encode(), b",".join(map(msgspec.json.encode, getattr(spec, section))))
-        for section in _SECTIONS
+        for section in FLEET_SECTIONS
     ]
     return b"{%s}" % b",".join(sections)
 
 
-def _read(raw: dict[str, Any], locate: Locate) -> FleetText:
-    problems = _unknown_keys(raw)
-    if not problems:
-        spec = _convert(raw)
-        if isinstance(spec, FleetSpec):
-            text = FleetText(spec, locate)
-            if problems := check(spec):
-                raise text.refusal(problems)
-            return text
-        problems = [spec]
-    raise BadFleet(tuple(f"{locate(each.where)}: {each.what} {each.remedy}" for each in problems))
-
-
-def _convert(raw: dict[str, Any]) -> FleetSpec | Problem:
-    """The fleet in its own types, or the first value that does not fit."""
-    sections: dict[str, list[Any]] = {}
-    for section, entries in raw.items():
-        if not isinstance(entries, list):
-            remedy = f"Write [[{section}]] above every entry."
-            return Problem(Place(section, 0), f"{section} is not a list.", remedy)
-        found = sections[section] = []
-        for index, entry in enumerate(entries):
-            try:
-                found.append(msgspec.convert(entry, _SECTIONS[section]))
-            except msgspec.ValidationError as problem:
-                return _wrong_value(section, index, str(problem))
-    return FleetSpec(**sections)
-
-
-def _unknown_keys(raw: dict[str, Any]) -> list[Problem]:
-    found = []
-    for section, entries in raw.items():
-        if section not in _SECTIONS:
-            remedy = _suggest(section, list(_SECTIONS))
-            found.append(Problem(Place(section, 0), f"There is no section {section}.", remedy))
-            continue
-        known = [each.name for each in fields(_SECTIONS[section])]
-        for index, entry in enumerate(entries if isinstance(entries, list) else []):
-            for key in entry if isinstance(entry, dict) else ():
-                if key not in known:
-                    where = Place(section, index, key)
-                    found.append(Problem(where, f"{section} have no key {key}.", _suggest(key, known)))
-    return found
-
-
-def _suggest(word: str, known: list[str]) -> str:
-    return did_you_mean(word, known) or f"Known are: {', '.join(known)}."
-
-
-def _wrong_value(section: str, index: int, message: str) -> Problem:
-    """What msgspec says of a value that it cannot use, with a remedy."""
-    what, _, path = message.partition(" - at `")
-    match = _PATH.match(path)
-    key = match[1] if match else ""
-    where = Place(section, index, key)
-    if missing := _MISSING.match(what):
-        return Problem(where, f"This entry has no {missing[1]}.", f"Give it a {missing[1]}.")
-    what = f"{key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."
-    kind = get_type_hints(_SECTIONS[section]).get(key)
-    if known := choices_of(kind) or [word for each in get_args(kind) for word in choices_of(each)]:
-        return Problem(where, what, f"It can be {either(known)}.")
-    return Problem(where, what, "Mend the value.")
+def read_tables(raw: Mapping[str, Any], locate: Locate) -> FleetText:
+    """The fleet that tables describe, wherever they were written down; or `BadFleet`."""
+    sections = read_sections(raw, FLEET_SECTIONS)
+    if isinstance(sections, list):
+        raise BadFleet(tuple(told(each, locate) for each in sections), sections)
+    text = FleetText(FleetSpec(**sections), locate)
+    if problems := check(text.spec):
+        raise text.refusal(problems)
+    return text
 
 
 def write_toml(fleet: Mapping[str, Any]) -> str:
     """A fleet as a fleet file; what is as it would be anyway is left out."""
     blocks = []
-    for section, kind in _SECTIONS.items():
+    for section, kind in FLEET_SECTIONS.items():
         for entry in fleet[section]:
             lines = [
                 f"{each.name} = {_toml(_as_written(each.name, entry[each.name]))}"

@@ -41,6 +41,7 @@ class HistoryRow(msgspec.Struct):
     interruption_vm_seconds: float | None
     outcome: Phase
     reason: str
+    fault: str
 
 
 class SpreadView(msgspec.Struct):
@@ -102,6 +103,7 @@ def history_row(line: Line) -> HistoryRow:
         interruption_vm_seconds=_seconds(sum(interruptions, timedelta(0)) if interruptions else None),
         outcome=about.phase,
         reason=about.reason,
+        fault=event.fault if event else "",
     )
 
 

@@ -133,6 +133,7 @@ class EventView(msgspec.Struct):
     duration_seconds: int
     operation: str
     reason: str
+    fault: Annotated[str, msgspec.Meta(description="the faults that were put in, for tests; else empty")]
     waiting_for: list[str]
 
 
@@ -284,6 +285,7 @@ def event_view(world: World, event: Event, now: datetime) -> EventView:
         duration_seconds=event.duration_seconds,
         operation=event.operation,
         reason=event.reason,
+        fault=event.fault,
         waiting_for=waiting_for(world, operation, now) if operation and event.phase.is_open else [],
     )
 

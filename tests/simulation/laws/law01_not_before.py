@@ -1,13 +1,15 @@
 """Law 1: an event never starts before NotBefore unless it was cleared by approval or born Started.
 
 Nor before the time that was promised has really passed, wherever the wall clock was set to meanwhile. An event in
-a scope that is off gates nobody: it starts when all scopes that are on have approved.
+a scope that is off gates nobody: it starts when all scopes that are on have approved. An event into which an early
+start was put as a fault, for tests, has the mark of it, and is excused; no other is.
 """
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from forewarn.core.fault import Fault
 from forewarn.core.phase import Phase
 from forewarn.core.terms import AutoApproval, Cause, VmState
 from tests.simulation.fleets import policy_of
@@ -31,6 +33,9 @@ class Law(Checker):
             wanted = asked.cause is Cause.FAIL or self._is_approved_beforehand(asked)
             self.require(wanted, f"{event.id} ({asked.cause}) was born Started")
         if what != "started":
+            return
+        if Fault.EARLY_START in event.faults:
+            self.simulation.counts["started early by a fault"] += 1
             return
         if self._was_approved(event.id):
             self.simulation.counts["started while nobody was up"] += not self.witness.approvals.get(event.id)

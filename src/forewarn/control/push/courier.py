@@ -14,17 +14,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
 
-import structlog
-
 from forewarn import __version__
 from forewarn.clock import SystemClock
 from forewarn.control.push.line import Line, Patience
 from forewarn.control.push.sending import HttpSender, Reply, Sender
+from forewarn.logs import get_logger
 from forewarn.store.webhooks import Delivery, Format, Webhook
 from forewarn.wire.push import cloudevents, eventgrid
 from forewarn.wire.push.signature import HEADER, ID_HEADER, sign
 
-log = structlog.get_logger()
+log = get_logger()
 
 MOST_WAITING = 10_000  # of one webhook; what is too much for it becomes a dead letter at once
 _LAST_SECONDS = 2.0  # for the workers to end

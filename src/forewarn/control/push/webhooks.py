@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
-import structlog
-
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.asking import Wanted, judge
 from forewarn.control.push.courier import Courier, Settled, Standing
@@ -22,11 +20,12 @@ from forewarn.core.event import Event
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.world import Changes, Deed
 from forewarn.errors import ForewarnError, StoreError
+from forewarn.logs import get_logger
 from forewarn.store import webhooks
 from forewarn.store.sql import SqlStore
 from forewarn.store.webhooks import Delivery, Webhook
 
-log = structlog.get_logger()
+log = get_logger()
 
 MOST_WEBHOOKS = 50
 MOST_DEAD = 10_000  # letters of one webhook; the oldest go first

@@ -11,8 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-import structlog
-
+from forewarn.logs import get_logger
 from forewarn.operator.roles import Role
 from forewarn.operator.sign_in.guesses import FIRST_WAIT_SECONDS, Guesses
 from forewarn.operator.sign_in.jwts import Unfit, client_of
@@ -20,7 +19,7 @@ from forewarn.operator.sign_in.keyring import Keyring
 from forewarn.operator.sign_in.uses import Uses
 from forewarn.store.credentials import Credential
 
-log = structlog.get_logger()
+log = get_logger()
 
 _MOST_HELD = 256
 _LONGEST_HELD_SECONDS = 5

@@ -71,6 +71,6 @@ OCCASIONS: tuple[tuple[Answer, str], ...] = (
     (wrong_method("GET, POST"), "the document does not take the method"),
     (wrong_method("GET"), "the instance and the versions do not take the method"),
     (bad_payload("The payload is not valid JSON"), "the body of a POST cannot be used; the sentence says why"),
-    (STOPPING, "the service ends before it could commit what was asked: nothing was promised"),
+    (STOPPING, "the service ends before it could answer: nothing was promised"),
     (INTERNAL, "a bug, or a store that does not answer: nothing was promised"),
 )

@@ -41,6 +41,7 @@ class EventData(msgspec.Struct):
     duration_seconds: int
     operation: str
     reason: str
+    fault: str
 
 
 def type_of(phase: Phase) -> str:

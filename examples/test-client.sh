@@ -1,0 +1,13 @@
+#!/bin/sh
+# A forewarn of its own for a client that can be told where to ask; then a reboot. Needs forewarn and curl.
+set -eu
+
+# In memory, with a clock that stands until it is moved. Whoever calls from this machine is web-0.
+forewarn serve --store sqlite:// --clock virtual --fleet examples/web.toml --guest web-0 >forewarn.log &
+service=$!
+
+ENDPOINT=http://127.0.0.1:8254 sh examples/client.sh &
+client=$!
+
+trap 'kill $service $client' EXIT
+sh examples/reboot.sh

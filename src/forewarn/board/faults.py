@@ -1,0 +1,104 @@
+"""The fault rules that are in force, kept in memory: they are for tests, and go with the process.
+
+Rules on requests are asked by the listeners' thread, rules on events by the plane's. Which there are is replaced
+in single assignments, so neither waits for the other.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from forewarn.core.fault import About, FaultRule
+
+MOST_RULES = 100
+
+
+class Posted:
+    """A rule in force, and how often it was asked and has struck."""
+
+    __slots__ = ("_numbers", "id", "rule", "struck")
+
+    def __init__(self, id_: str, rule: FaultRule) -> None:
+        self.id = id_
+        self.rule = rule
+        self.struck = 0
+        self._numbers: Counter[str] = Counter()  # by guest, of what it was asked about
+
+    @property
+    def asked(self) -> int:
+        """How many requests or events it was asked about."""
+        return sum(list(self._numbers.values()))
+
+    def ask(self, guest: str) -> Stroke | None:
+        """Count one more, and say whether the rule strikes it."""
+        stroke = self.foresee(guest, 1)
+        self.count(guest, 1)
+        return stroke
+
+    def foresee(self, guest: str, ahead: int) -> Stroke | None:
+        """Whether the rule is going to strike the one that comes then: 1 is the next. Nothing is counted."""
+        number = self._numbers[guest] + ahead
+        return Stroke(self, guest, number) if self.rule.strikes(guest, number) else None
+
+    def count(self, guest: str, times: int) -> None:
+        """It was asked about so many more."""
+        self._numbers[guest] += times
+
+
+class Stroke(NamedTuple):
+    """A rule strikes a guest's request, or an event, of this number."""
+
+    posted: Posted
+    guest: str
+    number: int
+
+    @property
+    def rule(self) -> FaultRule:
+        """The rule that strikes."""
+        return self.posted.rule
+
+    def choose(self, among: int) -> int:
+        """Which of so many things is struck."""
+        return self.rule.choose(among, self.guest, self.number)
+
+    def lands(self) -> None:
+        """It had an effect: count it."""
+        self.posted.struck += 1
+
+
+class FaultBook:
+    """All rules in force, oldest first."""
+
+    def __init__(self) -> None:
+        self.on_requests: tuple[Posted, ...] = ()
+        self.on_events: tuple[Posted, ...] = ()
+        self.on_change: Callable[[], None] = lambda: None  # called after a rule on requests was added
+        self._made = 0
+
+    @property
+    def all(self) -> list[Posted]:
+        """Every rule, oldest first."""
+        return sorted((*self.on_requests, *self.on_events), key=lambda each: int(each.id.rpartition("-")[2]))
+
+    def add(self, rule: FaultRule) -> Posted:
+        """Let a rule strike from now on."""
+        self._made += 1
+        posted = Posted(f"{rule.name}-{self._made}", rule)
+        if rule.is_of_engine:
+            self.on_events = (*self.on_events, posted)
+        else:
+            self.on_requests = (*self.on_requests, posted)
+            self.on_change()
+        return posted
+
+    def remove(self, gone: list[Posted]) -> None:
+        """Let these strike no more."""
+        self.on_requests = tuple(each for each in self.on_requests if each not in gone)
+        self.on_events = tuple(each for each in self.on_events if each not in gone)
+
+    def ask(self, vm: str, about: About) -> list[Stroke]:
+        """What would strike a request, the oldest rule first; every rule that it concerns counts it."""
+        asked = [posted.ask(vm) for posted in self.on_requests if posted.rule.concerns(vm, about)]
+        return [stroke for stroke in asked if stroke is not None]

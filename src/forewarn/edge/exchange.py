@@ -1,0 +1,32 @@
+"""One request of a guest and what came of it, for whoever looks on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from forewarn.board.board import Guest
+from forewarn.wire.imds.request import Request, Wish
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request, by a guest that is known."""
+
+    guest: Guest
+    request: Request
+    wish: Wish | None  # None: it was refused before it was understood
+    asked_at: float  # monotonic seconds
+
+
+class Witness(Protocol):
+    """Looks on at what guests ask and are answered. Called on the listeners' thread; must return at once."""
+
+    def begin(self, exchange: Exchange) -> None:
+        """A request has been understood, and is being answered: `note` or `leave` follows."""
+
+    def leave(self, exchange: Exchange) -> None:
+        """Whoever asked did not wait for the answer."""
+
+    def note(self, exchange: Exchange, status: int, body: bytes, fault: str = "") -> None:
+        """A request is answered now; status 0: with a hang-up. `fault`: the name of the fault that was put in."""

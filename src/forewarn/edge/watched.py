@@ -1,0 +1,222 @@
+"""A guest's connection that may be looked on at, and into which faults may be put.
+
+Where nobody looks on and no rule is in force, it is a connection like any other. One fault strikes a request: that
+of the oldest rule that strikes and has something to change.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from dataclasses import replace
+from functools import partial
+
+from forewarn.board.board import Guest, Panel
+from forewarn.board.faults import Stroke
+from forewarn.board.pages import Page
+from forewarn.core.fault import Fault
+from forewarn.edge import faulty
+from forewarn.edge.connection import GuestConnection
+from forewarn.edge.exchange import Exchange
+from forewarn.edge.faulty import Spoiled
+from forewarn.edge.pauses import Drip, Lull
+from forewarn.logs import get_logger
+from forewarn.wire.http import CLOSE, Answer
+from forewarn.wire.imds import errors
+from forewarn.wire.imds.request import ReadEvents, Request, Wish
+
+log = get_logger()
+
+_AT_ONCE_WITHOUT_A_WORD = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no time
+_MOST_MARKED = 100_000
+
+
+class WatchedConnection(GuestConnection):
+    """Answers one client, before witnesses."""
+
+    _exchange: Exchange | None = None  # the request that is being answered, where it is watched
+    _stroke: Stroke | None = None  # what strikes it
+    _foreseen: tuple[Page, Spoiled] | None = None  # what strikes it makes of this page
+    _spoiled: Spoiled | None = None  # what it will be answered, once that is written down
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        """The client is gone, perhaps without its answer."""
+        super().connection_lost(problem)
+        exchange, self._exchange = self._exchange, None
+        if exchange is not None and self._desk.witness is not None:
+            self._desk.witness.leave(exchange)
+
+    def eof_received(self) -> bool:
+        """The client sends no more; in the middle of a fault it has given up, and is let go."""
+        if isinstance(self._hold, Lull | Drip):
+            return False
+        return super().eof_received()
+
+    def _answer(self, request: Request, ending: bytes, whole: bytes | None) -> None:
+        desk = self._desk
+        guest = self._caller() if desk.is_watched else None
+        if guest is not None:
+            self._exchange = Exchange(guest, request, None, desk.now())
+        super()._answer(request, ending, whole)
+
+    def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:
+        if self._exchange is None:
+            super()._grant(wish, guest, ending, request)
+            return
+        self._exchange = replace(self._exchange, wish=wish)
+        if self._desk.witness is not None:
+            self._desk.witness.begin(self._exchange)
+        stroke = self._stroke = self._find_stroke(wish, guest)
+        rule = None if stroke is None else stroke.rule
+        if rule is None:
+            super()._grant(wish, guest, ending, request)
+        elif rule.name in {Fault.STATUS, Fault.PROXY_PAGE}:
+            self._send(faulty.refusal(rule), ending, request)
+        elif rule.name in {Fault.DELAY, Fault.FIRST_CALL}:
+            self._is_busy = True
+            go_on = partial(self._end_lull, wish, ending, request)
+            self._hold = Lull(rule.seconds, go_on, self._give_up)
+        elif rule.name in {Fault.RESET, Fault.CLOSED} and not rule.options["carried_out"]:
+            self._break_off()
+        else:
+            super()._grant(wish, guest, ending, request)
+
+    def _find_stroke(self, wish: Wish, guest: Guest) -> Stroke | None:
+        book = self._desk.faults
+        if book is None:
+            return None
+        for stroke in book.ask(guest.vm.name, faulty.about(wish)):
+            if not isinstance(wish, ReadEvents) or not faulty.changes_document(stroke.rule):
+                return stroke
+            page = guest.panel.page
+            if (spoiled := faulty.spoil(stroke, guest.panel, wish.version)) is not None:
+                self._foreseen = page, spoiled
+                return stroke
+        return None
+
+    def _end_lull(self, wish: Wish, ending: bytes, request: Request) -> None:
+        self._hold = None
+        self._is_busy = False
+        if self._transport.is_closing():
+            return
+        self.active_at = self._desk.now()
+        try:
+            guest = self._caller()
+            if guest is None:
+                self._send(errors.UNKNOWN_CALLER, ending, request)
+            else:
+                super()._grant(wish, guest, ending, request)
+        except Exception:  # as with every request: it is told, and answered
+            log.exception("request failed", method=request.method, target=request.target)
+            self._send(errors.INTERNAL, CLOSE)
+        self._go_on()
+
+    def _send(self, answer: Answer, ending: bytes, request: Request | None = None) -> None:
+        exchange, stroke, spoiled = self._exchange, self._stroke, self._spoiled
+        if exchange is None:
+            super()._send(answer, ending, request)
+            return
+        if spoiled is not None and answer is spoiled.answer:
+            self._send_spoiled(spoiled, ending)
+        elif stroke is None or spoiled is not None:
+            self._tell(answer.status, answer.body, None)
+            super()._send(answer, ending, request)
+        elif faulty.changes_document(stroke.rule):
+            self._spoil(stroke, exchange, answer, ending)
+        elif stroke.rule.name in {Fault.RESET, Fault.CLOSED}:
+            self._break_off()
+        elif stroke.rule.name is Fault.SLOW_BODY:
+            self._send_slowly(answer, ending, stroke.rule.seconds)
+        else:
+            self._tell(answer.status, answer.body, stroke)
+            super()._send(answer, ending, request)
+
+    # Changed answers: what a guest is told of an event that is not so, is written down before it can read it.
+
+    def _spoil(self, stroke: Stroke, exchange: Exchange, answer: Answer, ending: bytes) -> None:
+        wish, spoiled = exchange.wish, None
+        if isinstance(wish, ReadEvents) and answer.status < 400:  # noqa: PLR2004 - HTTP's own border
+            spoiled = self._change(stroke, exchange.guest.panel, wish)
+        if spoiled is None:
+            self._tell(answer.status, answer.body, None)
+            super()._send(answer, ending)
+            return
+        self._spoiled = spoiled
+        marked = self._desk.marked
+        unmarked = tuple(each for each in spoiled.events if (each, stroke.rule.name) not in marked)
+        if unmarked and self._desk.mark is not None:
+            self._begin(partial(self._mark, stroke, spoiled, unmarked), ending)
+        else:
+            self._send_spoiled(spoiled, ending)
+
+    def _change(self, stroke: Stroke, panel: Panel, wish: ReadEvents) -> Spoiled | None:
+        """What the fault makes of the document; what was found out when it struck holds while that is the same."""
+        foreseen = self._foreseen
+        if foreseen is not None and foreseen[0] is panel.page:
+            return foreseen[1]
+        return faulty.spoil(stroke, panel, wish.version)
+
+    async def _mark(self, stroke: Stroke, spoiled: Spoiled, events: tuple[str, ...]) -> Answer:
+        desk, name = self._desk, stroke.rule.name
+        if desk.mark is not None:
+            await desk.mark(stroke.guest, events, name)
+        if len(desk.marked) > _MOST_MARKED:
+            desk.marked.clear()
+        desk.marked.update((event, name) for event in events)
+        return spoiled.answer
+
+    def _send_spoiled(self, spoiled: Spoiled, ending: bytes) -> None:
+        date = faulty.skewed(self._desk.date, spoiled.skew) if spoiled.skew else self._desk.date
+        is_last = self._is_last(ending)
+        self._tell(spoiled.answer.status, spoiled.answer.body, self._stroke)
+        self._transport.write(spoiled.answer.encode(date + (CLOSE if is_last else ending)))
+        if is_last or spoiled.hangs_up:
+            self._hang_up()
+
+    def _send_slowly(self, answer: Answer, ending: bytes, seconds: float) -> None:
+        is_last = self._is_last(ending)
+        whole = answer.encode(self._desk.date + (CLOSE if is_last else ending))
+        head = whole[: -len(answer.body)] if answer.body else b""  # where there is no body, the head is slow
+        self._is_busy = True
+        self._transport.write(head)
+        ended = partial(self._end_drip, answer, is_last=is_last)
+        self._hold = Drip(self._transport, whole[len(head) :], seconds, ended, self._give_up)
+
+    def _give_up(self) -> None:
+        """A client that did not wait for a fault to end has asked all the same."""
+        self._tell(0, b"", self._stroke)
+
+    def _end_drip(self, answer: Answer, *, is_last: bool) -> None:
+        self._hold = None
+        self._is_busy = False
+        self.active_at = self._desk.now()
+        self._tell(answer.status, answer.body, self._stroke)
+        if is_last or (self._is_ended and not self._queue):
+            self._hang_up()
+        else:
+            self._go_on()
+
+    def _break_off(self) -> None:
+        """Close, or reset, without an answer."""
+        stroke = self._stroke
+        self._tell(0, b"", stroke)
+        self._is_ended = True
+        if stroke is not None and stroke.rule.name is Fault.RESET:
+            linger = (socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE_WITHOUT_A_WORD)
+            self._transport.get_extra_info("socket").setsockopt(*linger)
+            self._transport.abort()
+        else:
+            self._transport.close()
+
+    def _tell(self, status: int, body: bytes, stroke: Stroke | None) -> None:
+        """The request is answered: a fault has had its effect, and the witness hears of it. Once per request."""
+        exchange, self._exchange, self._stroke = self._exchange, None, None
+        self._foreseen = self._spoiled = None
+        if stroke is not None:
+            stroke.lands()
+        if exchange is None or self._desk.witness is None:
+            return
+        if status or stroke is not None:
+            self._desk.witness.note(exchange, status, body, "" if stroke is None else stroke.rule.name)
+        else:
+            self._desk.witness.leave(exchange)

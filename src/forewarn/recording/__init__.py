@@ -1,0 +1,1 @@
+"""What an endpoint said, written down change by change, and said again."""

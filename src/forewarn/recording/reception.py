@@ -1,0 +1,82 @@
+"""The operators' side of a replay: its clock, as a service has one, and how far it is."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+
+from forewarn.clock import SystemClock
+from forewarn.core.refusal import Refusal
+from forewarn.operator.app import refuse_route
+from forewarn.operator.clock import ClockBody, find_fault
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, route
+from forewarn.operator.guard import Guard
+from forewarn.operator.health import Health
+from forewarn.operator.sign_in.checking import SignIn
+from forewarn.wire.rest import ClockView
+from forewarn.wire.times import iso
+
+if TYPE_CHECKING:
+    from forewarn.recording.replay import Replay
+
+
+class ReplayView(msgspec.Struct):
+    """How far a replay is, and who approved what."""
+
+    change: int  # which document is shown, counted from 1
+    changes: int
+    is_over: bool  # whether that is the last one
+    approvals: list[dict[str, str]]  # the last of them, if there were very many
+
+
+def make_app(replay: Replay) -> Starlette:
+    """The application; has to be made on the loop that will serve it."""
+    sign_in = SignIn("", SystemClock().now)
+    app = Starlette(
+        routes=[route(endpoint) for endpoint in _endpoints(replay)],
+        middleware=[Middleware(Guard, sign_in, [])],
+        exception_handlers={HTTPException: refuse_route, 500: refuse_route},
+    )
+    app.state.office = None  # the routes are written as a service's are; what is behind them is the replay
+    return app
+
+
+def _endpoints(replay: Replay) -> list[Endpoint]:
+    playback = replay.playback
+
+    async def show_clock(_call: Call, _: Any) -> ClockView:  # noqa: ANN401 - there is no body
+        return ClockView(playback.now(), "virtual", playback.rate, playback.next_at)
+
+    async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
+        if fault := find_fault(body):
+            return fault
+        if body.advance_seconds is not None:
+            playback.advance(timedelta(seconds=body.advance_seconds))
+        elif body.rate is not None:
+            playback.play(body.rate)
+        else:
+            playback.next()
+        return await show_clock(call, Nothing())
+
+    async def show_replay(_call: Call, _: Nothing) -> ReplayView:
+        approvals = [{"event": each.event, "at": iso(each.at)} for each in replay.approvals]
+        return ReplayView(playback.shown, playback.count, playback.next_at is None, approvals)
+
+    async def healthz(_call: Call, _: Nothing) -> Health:
+        return Health("ok")
+
+    async def readyz(_call: Call, _: Nothing) -> Health:
+        return Health("ready")
+
+    return [
+        Endpoint("GET", "/v1/clock", show_clock, "What time it is in the replay", ClockView),
+        Endpoint("POST", "/v1/clock", move_clock, "Move the clock of the replay", ClockView, body=ClockBody),
+        Endpoint("GET", "/v1/replay", show_replay, "How far the replay is", ReplayView),
+        Endpoint("GET", "/healthz", healthz, "Whether the replay lives", Health, is_public=True),
+        Endpoint("GET", "/readyz", readyz, "Whether the replay may be used", Health, is_public=True),
+    ]

@@ -1,0 +1,242 @@
+"""Whether a scenario can be played: names that exist, times that go on, keys that fit what is done or expected.
+
+What can come of it is judged in foresight.py. Every problem says where it is, what is wrong and what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from datetime import timedelta
+from ipaddress import ip_address
+from itertools import pairwise
+
+from forewarn.core.fleet_check import Place, Problem
+from forewarn.core.notice import DEGRADED_NOTICE, Rules, in_words
+from forewarn.core.refusal import Refusal
+from forewarn.core.requests.hosts import too_long, too_short
+from forewarn.core.terms import Kind, Priority
+from forewarn.core.world import World
+from forewarn.emulator import LAST_START
+from forewarn.scenario import faults
+from forewarn.scenario.expected import ExpectationCheck
+from forewarn.scenario.file import BadScenario, ScenarioText, problem_lines
+from forewarn.scenario.foresight import Foresight
+from forewarn.scenario.makers import instances_of
+from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
+from forewarn.scenario.problems import at, unknown
+from forewarn.scenario.stage import world_of
+from forewarn.scenario.words import DEEDS
+from forewarn.wire.choices import either, suggest
+from forewarn.wire.imds.versions import EVENTS_VERSIONS
+from forewarn.wire.times import iso
+
+LONGEST = timedelta(days=400)
+MOST_POLLS = 100_000  # of one guest
+_NOWHERE = Place("", 0)
+_KINDS_OF = {
+    Deed.MAINTAIN: (Kind.FREEZE, Kind.REBOOT, Kind.REDEPLOY),
+    Deed.ROLLOUT: (Kind.FREEZE, Kind.REBOOT, Kind.REDEPLOY),
+    Deed.FAIL: (Kind.REBOOT, Kind.REDEPLOY),
+}
+
+
+def check(text: ScenarioText) -> Scenario:
+    """The scenario, if it can be played; otherwise `BadScenario` with all that is in the way."""
+    scenario = text.scenario
+    world = world_of(scenario.fleet)
+    if isinstance(world, list):
+        raise BadScenario(problem_lines(text, world))
+    if lines := problem_lines(text, _Check(scenario, world).problems()):
+        raise BadScenario(lines)
+
+    def line_of(section: str, index: int) -> int:
+        return text.line_of(Place(section, index))
+
+    if lines := problem_lines(text, Foresight(scenario, world, line_of).problems()):
+        raise BadScenario(lines)
+    return scenario
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    scenario: Scenario
+    world: World
+
+    def problems(self) -> Iterator[Problem]:
+        yield from self._head()
+        for index, script in enumerate(self.scenario.guests):
+            yield from self._guest(script, index)
+        yield from self._order("at", [act.time for act in self.scenario.acts])
+        for index, act in enumerate(self.scenario.acts):
+            yield from self._act(act, Place("at", index))
+        yield from self._order("expect", [each.time for each in self.scenario.expectations])
+        for index, wanted in enumerate(self.scenario.expectations):
+            yield from self._expectation(wanted, Place("expect", index))
+
+    # Time.
+
+    def _head(self) -> Iterator[Problem]:
+        scenario, where = self.scenario, Place("scenario", 0, "length")
+        if not self.world.vms:
+            yield Problem(_NOWHERE, "The scenario has no VMs.", "Add [[vms]] or [[scale_sets]].")
+        if scenario.head.seed < 0:
+            yield Problem(Place("scenario", 0, "seed"), f"seed is {scenario.head.seed}.", "It can be 0 or more.")
+        if scenario.head.start > LAST_START:
+            what = f"start is {iso(scenario.head.start)}, and there would be no dates left to announce."
+            yield Problem(Place("scenario", 0, "start"), what, f"It can be up to {iso(LAST_START)}.")
+        if scenario.length < scenario.last_time:
+            last = clock_of(scenario.last_time)
+            what = f"length is {clock_of(scenario.length)}, and the last time that is named is {last}."
+            yield Problem(where, what, "Make it longer, or leave it out.")
+        if scenario.length > LONGEST:
+            what = f"The scenario takes {clock_of(scenario.length)}."
+            yield Problem(where, what, f"It can take up to {in_words(LONGEST)}.")
+
+    def _order(self, section: str, times: list[timedelta]) -> Iterator[Problem]:
+        for index, (before, time) in enumerate(pairwise(times), 1):
+            if time < before:
+                earlier = "the end" if before == END else clock_of(before)
+                what = f"Time goes back: {clock_of(time)} comes after {earlier}."
+                yield Problem(
+                    Place(section, index, "time"), what, f"Put the [[{section}]] in the order of their times."
+                )
+
+    # Guests.
+
+    def _guest(self, script: GuestScript, index: int) -> Iterator[Problem]:
+        here = Place("guests", index)
+        yield from self._vm(script.vm, at(here, "vm"))
+        titles = [each.title for each in self.scenario.guests[:index]]
+        if script.title in titles:
+            what = f"Two guests are called {script.title}."
+            yield Problem(at(here, "name"), what, "Give one of them a name of its own.")
+        if script.outside:
+            yield from self._scripted_outside(script, index)
+            return
+        if script.version not in EVENTS_VERSIONS:
+            what = f"There is no api-version {script.version}."
+            yield Problem(at(here, "version"), what, f"It can be {either(EVENTS_VERSIONS)}.")
+        if script.every <= timedelta(0) or script.timeout <= timedelta(0):
+            key = "every" if script.every <= timedelta(0) else "timeout"
+            yield Problem(at(here, key), f"{key} is 0.", "It has to be longer than that.")
+            return
+        end = self.scenario.length if script.stops is None else script.stops
+        if script.stops is not None and script.stops <= script.starts:
+            what = f"{script.title} stops at {clock_of(script.stops)}, before it has begun."
+            yield Problem(at(here, "stops"), what, "Let it stop later, or leave it out.")
+        if (polls := (end - script.starts) // script.every) > MOST_POLLS:
+            what = f"{script.title} would poll {polls} times."
+            yield Problem(at(here, "every"), what, f"Let it poll less often: {MOST_POLLS} times at most.")
+        yield from self._reachable(script, at(here, "vm"))
+
+    def _scripted_outside(self, script: GuestScript, index: int) -> Iterator[Problem]:
+        plain = GuestScript(script.vm, script.name, outside=True)
+        for each in fields(script):
+            if getattr(script, each.name) != getattr(plain, each.name):
+                what = f"{script.title} is outside, so nothing is scripted for it."
+                yield Problem(Place("guests", index, each.name), what, f"Leave out {each.name}, or outside.")
+
+    def _reachable(self, script: GuestScript, where: Place) -> Iterator[Problem]:
+        vm = self.world.vms.get(script.vm)
+        if vm is None or vm.port is not None:
+            return
+        strange = [each for each in vm.addresses if not ip_address(each).is_loopback]
+        if vm.interface is not None or strange:
+            way = f"interface {vm.interface}" if vm.interface is not None else f"address {strange[0]}"
+            what = f"{vm.name} is recognised by its {way}, which a scripted guest on this machine does not have."
+            yield Problem(
+                where, what, "Leave that out of the fleet, or give the VM a port or an address in 127.0.0.0/8."
+            )
+
+    # What is done.
+
+    def _act(self, act: Act, where: Place) -> Iterator[Problem]:
+        words = DEEDS[act.do]
+        given = [each.name for each in fields(act) if getattr(act, each.name) not in (None, [], {})]
+        for key in given:
+            if key not in {"time", "do", *words.needs, *words.takes}:
+                takes = ", ".join((*words.needs, *words.takes)) or "nothing"
+                yield Problem(at(where, key), f"{act.do} takes no {key}.", f"It takes {takes}.")
+        named = [key for key in words.needs if key in given]
+        if words.needs and len(named) != 1:
+            what = f"{act.do} needs {either(words.needs)}" + (", and one of them only." if named else ".")
+            yield Problem(at(where, "do"), what, f"Give it {either(words.needs)}.")
+        if act.vm is not None:
+            yield from self._vm(act.vm, at(where, "vm"))
+        for host in filter(None, (act.host, *act.hosts)):
+            yield from unknown("host", host, self.world.hosts, at(where, "host" if act.host else "hosts"))
+        yield from self._values(act, where)
+
+    def _values(self, act: Act, where: Place) -> Iterator[Problem]:
+        """What a request would be refused for, whatever has happened by then."""
+        match act.do:
+            case Deed.EVICT:
+                vm = self.world.vms.get(act.vm or "")
+                if vm is not None and vm.priority is not Priority.SPOT:
+                    what = f"{vm.name} cannot be evicted: its priority is {vm.priority}, and only Spot VMs can be."
+                    yield Problem(at(where, "vm"), what, 'Give it priority = "Spot".')
+            case Deed.SCALE:
+                yield from self._scale(act, where)
+            case Deed.DEGRADE:
+                yield from self._degrade(act, where)
+            case Deed.FAULT | Deed.CLEAR if act.fault is not None and act.fault not in faults.NAMES:
+                what = f"There is no fault {act.fault}."
+                yield Problem(at(where, "fault"), what, suggest(act.fault, faults.NAMES))
+            case Deed.FAULT if act.fault is not None:
+                rule = faults.rule_of(act, self.scenario.head.seed)
+                yield from _refused(rule if isinstance(rule, Refusal) else None, at(where, "options"))
+            case Deed.MAINTAIN | Deed.ROLLOUT | Deed.FAIL:
+                yield from self._work(act, where)
+
+    def _work(self, act: Act, where: Place) -> Iterator[Problem]:
+        known = _KINDS_OF[act.do]
+        kind = act.kind or Kind.FREEZE
+        if act.kind is not None and kind not in known:
+            yield Problem(at(where, "kind"), f"{act.do} cannot be a {kind}.", f"It can be {either(known)}.")
+            return
+        if act.by_live_migration and kind is not Kind.FREEZE:
+            what = f"A live migration is felt as a Freeze, not as a {kind}."
+            yield Problem(at(where, "by"), what, 'Give it kind = "Freeze", or leave out by.')
+        rules = Rules(action_limit=self._limit())
+        yield from _refused(too_short(kind, act.notice, rules), at(where, "notice"))
+        yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
+
+    def _limit(self) -> timedelta:
+        seconds = self.scenario.settings.get("action_limit")
+        return Rules().action_limit if seconds is None else timedelta(seconds=seconds)
+
+    def _degrade(self, act: Act, where: Place) -> Iterator[Problem]:
+        yield from _refused(too_short(Kind.REDEPLOY, act.notice, Rules()), at(where, "notice"))
+        if act.notice is not None and act.notice > DEGRADED_NOTICE:
+            most = in_words(DEGRADED_NOTICE)
+            what = f"A degraded host gets at most {most} of notice; {in_words(act.notice)} was asked for."
+            yield Problem(at(where, "notice"), what, f"Ask for {most} or less.")
+        if act.notice is not None and act.risk is not None:
+            yield Problem(at(where, "risk"), "A risk and a notice cannot both be given.", "Give one of them.")
+
+    def _scale(self, act: Act, where: Place) -> Iterator[Problem]:
+        known = [each.name for each in self.scenario.fleet.scale_sets]
+        if act.scale_set is not None:
+            yield from unknown("scale set", act.scale_set, known, at(where, "scale_set"))
+        if act.to is None or act.to < 0:
+            yield Problem(
+                at(where, "to"), "scale needs to know how many instances there are to be.", "Give it to = 1."
+            )
+
+    # What is expected.
+
+    def _expectation(self, wanted: Expectation, where: Place) -> Iterator[Problem]:
+        return ExpectationCheck(self.scenario, self.world, self._vms, wanted, where).problems()
+
+    @property
+    def _vms(self) -> list[str]:
+        return [*self.world.vms, *instances_of(self.scenario)]
+
+    def _vm(self, name: str, where: Place) -> Iterator[Problem]:
+        yield from unknown("VM", name, self._vms, where)
+
+
+def _refused(refusal: Refusal | None, where: Place) -> Iterator[Problem]:
+    if refusal is not None:
+        yield Problem(where, refusal.message, refusal.hint)

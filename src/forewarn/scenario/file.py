@@ -1,0 +1,238 @@
+"""Scenario files: TOML, read whole or refused whole.
+
+A refusal reads `FILE:LINE: sentence. What to do.`
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from pathlib import PurePath
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from forewarn.config import SETTINGS
+from forewarn.core.fleet_check import Place, Problem
+from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.notice import in_words
+from forewarn.errors import ForewarnError
+from forewarn.scenario.model import END, Act, Expectation, GuestScript, Head, Line, Scenario
+from forewarn.scenario.words import NO_SETTINGS, SERVICE_SETTINGS
+from forewarn.wire.choices import suggest
+from forewarn.wire.entries import read_entry, told, unknown_keys, unknown_section
+from forewarn.wire.fleet_file import FLEET_SECTIONS, BadFleet, read_tables
+from forewarn.wire.times import parse_duration, parse_instant
+from forewarn.wire.toml_lines import TomlLines, find_lines, syntax_problem
+
+T = TypeVar("T")
+
+_LISTS: Mapping[str, type[Any]] = {"guests": GuestScript, "at": Act, "expect": Expectation}
+_TABLES = ("scenario", "settings")
+LONGEST_TIME = timedelta(days=3650)  # what is longer could not be counted with
+_CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d)")
+_SETTINGS = {setting.name: setting for setting in SETTINGS if setting.name in SERVICE_SETTINGS}
+
+
+class BadScenario(ForewarnError):
+    """A file that cannot be played; each line names a place, a problem and a remedy."""
+
+    def __init__(self, lines: tuple[str, ...]) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
+
+
+@dataclass(frozen=True, slots=True)
+class ScenarioText:
+    """A scenario that was read, and the way to say where in it something stands."""
+
+    scenario: Scenario
+    name: str
+    lines: TomlLines
+
+    def locate(self, place: Place) -> str:
+        """`FILE:LINE`."""
+        line = self.lines.line(place.section, place.index, place.key)
+        return f"{self.name}:{line}" if line else self.name
+
+    def line_of(self, place: Place) -> int:
+        """The number of the line that it stands on."""
+        return self.lines.line(place.section, place.index, place.key)
+
+
+def read_scenario(text: str, name: str) -> ScenarioText:
+    """What a TOML text says, or `BadScenario`; whether it can be played is judged by check.py."""
+    try:
+        raw = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        line, what = syntax_problem(text, problem)
+        raise BadScenario((f"{name}:{line}: {what}. Mend the TOML syntax.",)) from None
+    reader = _Reader(raw, ScenarioText(_NOTHING, name, find_lines(text)))
+    found = reader.read()
+    named = replace(found.head, name=found.head.name or PurePath(name).stem)
+    return replace(reader.text, scenario=replace(found, head=named))
+
+
+class _Reader:
+    """Reads one file; every problem that it finds by the way is told at the end."""
+
+    def __init__(self, raw: dict[str, Any], text: ScenarioText) -> None:
+        self._raw = raw
+        self.text = text
+        self._problems: list[Problem] = []
+
+    def read(self) -> Scenario:
+        known = [*_TABLES, *FLEET_SECTIONS, *_LISTS]
+        self._problems += [unknown_section(each, known) for each in self._raw if each not in known]
+        scenario = Scenario(
+            head=self._entry(self._table("scenario"), Head, Place("scenario", 0), "[scenario] has") or Head(),
+            fleet=FleetSpec(),
+            settings=self._settings(),
+            guests=self._list("guests", GuestScript),
+            acts=self._list("at", Act),
+            expectations=self._list("expect", Expectation),
+            act_lines=self._lines("at"),
+            expectation_lines=self._lines("expect"),
+        )
+        fleet = self._fleet()
+        if lines := problem_lines(self.text, self._problems):
+            raise BadScenario(lines)
+        return replace(scenario, fleet=fleet)
+
+    def _fleet(self) -> FleetSpec:
+        tables = {section: entries for section, entries in self._raw.items() if section in FLEET_SECTIONS}
+        try:
+            return read_tables(tables, self.text.locate).spec
+        except BadFleet as problem:
+            self._problems += problem.problems
+            return FleetSpec()
+
+    def _table(self, section: str) -> dict[str, Any]:
+        table = self._raw.get(section, {})
+        if isinstance(table, dict):
+            return table
+        remedy = f"Write [{section}] once, and its keys below."
+        self._problems.append(Problem(Place(section, 0), f"{section} is not a table.", remedy))
+        return {}
+
+    def _list(self, section: str, kind: type[T]) -> list[T]:
+        entries = self._raw.get(section, [])
+        if not isinstance(entries, list):
+            remedy = f"Write [[{section}]] above every entry."
+            self._problems.append(Problem(Place(section, 0), f"{section} is not a list.", remedy))
+            return []
+        found = (
+            self._entry(each, kind, Place(section, n), f"[[{section}]] has") for n, each in enumerate(entries)
+        )
+        return [entry for entry in found if entry is not None]
+
+    def _lines(self, section: str) -> list[Line]:
+        entries = self._raw.get(section, [])
+        count = len(entries) if isinstance(entries, list) else 0
+        return [Line(self.text.name, self.text.line_of(Place(section, index))) for index in range(count)]
+
+    def _entry(self, entry: Any, kind: type[T], where: Place, who: str) -> T | None:  # noqa: ANN401 - TOML
+        """An entry in its own type; None: it has problems."""
+        problems = unknown_keys(entry, kind, where, who)
+        if isinstance(entry, dict) and not problems:
+            entry, problems = _with_times(entry, kind, where)
+        if not problems:
+            value = read_entry(entry, kind, where)
+            if not isinstance(value, Problem):
+                return value
+            problems = [value]
+        self._problems += problems
+        return None
+
+    def _settings(self) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, value in self._table("settings").items():
+            where = Place("settings", 0, name)
+            if name in NO_SETTINGS:
+                why, remedy = NO_SETTINGS[name]
+                self._problems.append(Problem(where, f"[settings] takes no {name}: {why}.", remedy))
+                continue
+            if name not in _SETTINGS:
+                remedy = suggest(name, list(_SETTINGS))
+                self._problems.append(Problem(where, f"[settings] has no key {name}.", remedy))
+                continue
+            try:
+                values[name] = _SETTINGS[name].parse(value)
+            except ValueError as problem:
+                what = f"{name} cannot be used: {problem}."
+                self._problems.append(Problem(where, what, f"{_SETTINGS[name].help}"))
+        return values
+
+
+class _Unfit(Exception):
+    """A value that is no time: what it is, and what to write."""
+
+    def __init__(self, what: str, remedy: str) -> None:
+        super().__init__(what)
+        self.what = what
+        self.remedy = remedy
+
+
+def _with_times(entry: Mapping[str, Any], kind: type[Any], where: Place) -> tuple[dict[str, Any], list[Problem]]:
+    """The entry with its times as times, and what is wrong with those that are none."""
+    read, problems = dict(entry), []
+    for key, hint in get_type_hints(kind).items():
+        if key not in entry:
+            continue
+        try:
+            if _holds(hint, timedelta):
+                read[key] = _time(entry[key], is_expectation=kind is Expectation and key == "time")
+            elif _holds(hint, datetime):
+                read[key] = _instant(entry[key])
+        except _Unfit as problem:
+            what = f"{key} cannot be used: {problem.what}."
+            problems.append(Problem(Place(where.section, where.index, key), what, problem.remedy))
+    return read, problems
+
+
+def _holds(hint: Any, kind: type) -> bool:  # noqa: ANN401 - a type
+    return hint is kind or (kind in get_args(hint) and set(get_args(hint)) <= {kind, NoneType})
+
+
+def _time(value: object, *, is_expectation: bool) -> timedelta:
+    """A length of time, or for an expectation the end."""
+    if is_expectation and value == "end":
+        return END
+    time = _length(value)
+    if time > LONGEST_TIME:
+        raise _Unfit(f"{value!r} is too long", f"It can be up to {in_words(LONGEST_TIME)}.")
+    return time
+
+
+def _length(value: object) -> timedelta:
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if not 0 <= value <= timedelta.max.total_seconds() / 2:
+            raise _Unfit(f"{value} is no time", "It can be 0 or more seconds.")
+        return timedelta(seconds=value)
+    text = str(value).strip()
+    if clock := _CLOCK.fullmatch(text):
+        text = "{}h{}m{}s".format(*clock.groups())
+    try:
+        return parse_duration(text)
+    except ValueError:
+        raise _Unfit(f"{value!r} is no time", 'Write it like "15m", "1h30m" or "0:15:00".') from None
+
+
+def _instant(value: object) -> datetime:
+    try:
+        return parse_instant(value.isoformat() if isinstance(value, date) else str(value))
+    except OverflowError:
+        raise _Unfit(f"in UTC there is no {value}", "Write it like 2026-01-05T09:00:00Z.") from None
+    except ValueError:
+        raise _Unfit(f"{value!r} is no instant", "Write it like 2026-01-05T09:00:00Z.") from None
+
+
+_NOTHING = Scenario(Head(), FleetSpec(), {}, [], [], [], [], [])
+
+
+def problem_lines(text: ScenarioText, problems: Iterable[Problem]) -> tuple[str, ...]:
+    """The problems, each with its place, in the order of the file."""
+    found = sorted(problems, key=lambda each: text.line_of(each.where))
+    return tuple(dict.fromkeys(told(each, text.locate) for each in found))

@@ -1,0 +1,250 @@
+"""Whether what a scenario does and expects can be, as far as its file tells.
+
+Only what is certain is refused. Where a fault is against the rules, or nobody may be up to be waited for,
+everything may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from forewarn.core.fleet import Vm
+from forewarn.core.fleet_check import Place, Problem
+from forewarn.core.notice import LEAST_NOTICE, in_words
+from forewarn.core.phase import Phase
+from forewarn.core.terms import AutoApproval, Kind, VmState
+from forewarn.core.world import World
+from forewarn.scenario import most
+from forewarn.scenario.makers import TO_HOSTS, Course, Maker
+from forewarn.scenario.model import END, Act, Deed, Expectation, Scenario, clock_of
+from forewarn.scenario.most import Case
+from forewarn.wire.choices import either
+
+LineOf = Callable[[str, int], int]
+
+_MAY_UNDO = {  # it calls an event off, or does its work
+    Deed.CANCEL,
+    Deed.DEGRADE,
+    Deed.DELETE,
+    Deed.EVICT,
+    Deed.FAIL,
+    Deed.MAINTAIN,
+    Deed.RECOVER,
+    Deed.REDEPLOY,
+    Deed.RESTART,
+    Deed.ROLLOUT,
+    Deed.SCALE,
+    Deed.STOP,
+}
+_MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
+_AGAINST_THE_RULES = {"early_start", "shortened_notice"}
+_FELT = {Deed.STOP, Deed.EVICT, Deed.DELETE, Deed.RESTART, Deed.REDEPLOY}
+_DONE = {Deed.CANCEL: "called off", Deed.APPROVE: "approved"}
+_HOW = {
+    Kind.FREEZE: 'do = "maintain"',
+    Kind.REBOOT: 'do = "restart"',
+    Kind.REDEPLOY: 'do = "redeploy"',
+    Kind.PREEMPT: 'do = "evict"',
+    Kind.TERMINATE: 'do = "delete", of a VM with terminate_notification',
+}
+_AFTER_THE_START = {Phase.STARTED, Phase.COMPLETED, Phase.FAILED}
+
+
+@dataclass(slots=True)
+class Foresight:
+    """Goes through the acts once, and then holds every expectation against them."""
+
+    scenario: Scenario
+    world: World
+    line_of: LineOf
+    _course: Course = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._course = Course(self.scenario, self.world)
+
+    def problems(self) -> Iterator[Problem]:
+        """What cannot happen."""
+        for index, act in enumerate(self.scenario.acts):
+            yield from self._done_to_the_gone(act, index)
+            yield from self._done_in_vain(act, index)
+            self._course.go_on(act, self.line_of("at", index))
+        for index, wanted in enumerate(self.scenario.expectations):
+            time = self.scenario.length if wanted.time == END else wanted.time
+            vm = self.world.vms.get(self._vm_of(wanted) or "")
+            if vm is not None:
+                yield from self._judge(Case(wanted, vm, time, Place("expect", index)))
+            elif wanted.open is not None:
+                yield from most.open_events(self._course, wanted.open, time, Place("expect", index, "open"))
+
+    def _vm_of(self, wanted: Expectation) -> str | None:
+        """The VM whose events it is about: its own, or that of its guest."""
+        if wanted.guest is None:
+            return wanted.vm
+        return next((each.vm for each in self.scenario.guests if each.title == wanted.guest), None)
+
+    def _done_to_the_gone(self, act: Act, index: int) -> Iterator[Problem]:
+        gone = self._course.gone.get(act.vm or "")
+        if gone is None or act.do in {Deed.CANCEL, Deed.APPROVE, Deed.FAULT}:
+            return
+        if act.do in TO_HOSTS | {Deed.RECOVER} and act.time < gone.done_by:
+            return
+        what = f"{act.vm} is deleted at {clock_of(gone.asked_at)} (line {gone.line}); {act.do} comes too late."
+        yield Problem(Place("at", index, "vm"), what, "Do it before, or to another VM.")
+
+    def _done_in_vain(self, act: Act, index: int) -> Iterator[Problem]:
+        """A start of what runs, and an answer to what was never announced."""
+        vm, time, where = self.world.vms.get(act.vm or ""), clock_of(act.time), Place("at", index, "do")
+        if vm is None:
+            return
+        if act.do is Deed.START and not any(_may_stop(each, vm) for each in self.scenario.acts[:index]):
+            what = f"{vm.name} runs at {time}, so it cannot be started: nothing in this file stops it before."
+            yield Problem(where, what, 'Stop it before (do = "stop"), or leave this out.')
+        if act.do in {Deed.CANCEL, Deed.APPROVE} and self._course.is_exact:
+            makers = [each for each in (*self._course.makers, *self._course.untold) if each.vm.name == vm.name]
+            if not any(act.kind in {None, each.kind} for each in makers):
+                kind = act.kind or "event"
+                what = f"There is nothing to {act.do} at {time}: no {kind} of {vm.name} is announced before."
+                yield Problem(where, what, f"Put what is to be {_DONE[act.do]} before it.")
+
+    def _judge(self, case: Case) -> Iterator[Problem]:
+        if case.expects_event:
+            own = [maker for maker in self._course.makers if maker.vm.name == case.vm.name]
+            fitting = [maker for maker in own if case.wanted.kind in {None, maker.kind}]
+            before = [maker for maker in fitting if maker.act.time <= case.time]
+            if not fitting:
+                what = f"{case.title} cannot be: nothing in this file makes one."
+                yield case.problem("kind", what, _how_to_make(case.wanted, self._course, case.vm.name))
+            elif not before:
+                first = min(fitting, key=lambda maker: maker.act.time)
+                comes = f"it comes at {clock_of(first.act.time)} (line {first.line})"
+                what = f"{case.title} cannot be at {clock_of(case.time)}: {comes}."
+                yield case.problem("time", what, "Expect it then, or later.")
+            else:
+                yield from self._judge_start(case, before)
+                yield from self._judge_cancel(case, before)
+                yield from self._judge_approval(case)
+                yield from self._judge_notice(case, before)
+                yield from most.problems(self._course, case, before)
+        if case.wanted.vm is not None:
+            yield from most.events(self._course, case)
+            yield from self._judge_machine(case)
+
+    def _judge_start(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
+        last, starts = makers[-1], min(self._earliest_start(maker) for maker in makers)
+        phase = Phase.STARTED if Phase.STARTED.value in (case.wanted.saw or []) else case.wanted.phase
+        if phase not in _AFTER_THE_START or case.time >= starts:
+            return
+        approval = "nothing in this file approves it"
+        if starts < last.act.time + last.notice:
+            approval = f"it is approved at {clock_of(starts)} at the earliest"
+        what = (
+            f"{case.title} cannot be {phase} at {clock_of(case.time)}: it is announced at "
+            f"{clock_of(last.act.time)} (line {last.line}) with {in_words(last.notice)} of notice, and {approval}."
+        )
+        remedy = f"Expect it from {clock_of(starts)} on, or let a guest approve it before (approve_after)."
+        yield case.problem("saw" if case.wanted.saw else "phase", what, remedy)
+
+    def _earliest_start(self, maker: Maker) -> timedelta:
+        """When the event can start at the earliest: approved, or when its notice has run out."""
+        begins = maker.act.time
+        if maker.is_born_started or self._is_lawless(maker):
+            return begins
+        approvals = [begins + maker.notice]
+        for script in self._course.guests_in_scope_of(maker.vm):
+            if script.outside:
+                return begins
+            if script.approve_after is not None and maker.kind in script.approves:
+                approvals.append(max(begins, script.starts) + script.approve_after)
+        approvals += [
+            act.time
+            for act in self.scenario.acts
+            if act.do is Deed.APPROVE and act.time >= begins and self._share_scope(act.vm, maker.vm)
+        ]
+        return min(approvals)
+
+    def _share_scope(self, name: str | None, vm: Vm) -> bool:
+        other = self.world.vms.get(name or "")
+        return other is None or other.scope == vm.scope
+
+    def _is_lawless(self, maker: Maker) -> bool:
+        """Whether a fault may let it start early, or nobody may be up whose approval is waited for."""
+        return any(
+            (act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES)
+            or (act.do in _MAY_LEAVE_NOBODY_UP and act is not maker.act)
+            for act in self.scenario.acts
+        )
+
+    def _judge_cancel(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
+        if case.wanted.phase != Phase.CANCELLED.value:
+            return
+        # What moves, stops or deletes a machine does the work of an event that is announced before it or after.
+        others = [act for act in self.scenario.acts if act.time <= case.time and act is not makers[-1].act]
+        if not any(act.do in _MAY_UNDO for act in others):
+            what = f"{case.title} cannot be Cancelled: nothing before {clock_of(case.time)} calls it off."
+            yield case.problem("phase", what, 'Add an [[at]] with do = "cancel".')
+
+    def _judge_approval(self, case: Case) -> Iterator[Problem]:
+        who = case.wanted.approved_by
+        if not who or who == AutoApproval.ALL_DOWN:
+            return
+        known = {each.vm for each in self.scenario.guests if each.outside or each.approve_after is not None}
+        known |= {act.who or "scenario" for act in self.scenario.acts if act.do is Deed.APPROVE}
+        if who not in known:
+            those = f"Those who approve are {either(sorted(known))}. " if known else ""
+            remedy = f"{those}Let a guest of {who} approve (approve_after), or an [[at]]."
+            yield case.problem("approved_by", f"{who} approves nothing in this file.", remedy)
+
+    def _judge_notice(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
+        """No notice is ever shorter than the least of its kind."""
+        asked = case.wanted.notice
+        if asked is None or any(maker.is_born_started or self._is_lawless(maker) for maker in makers):
+            return
+        least = min(LEAST_NOTICE[maker.kind] for maker in makers)
+        if asked < least:
+            what = f"A {makers[-1].kind} gets at least {in_words(least)} of notice; {in_words(asked)} is expected."
+            yield case.problem("notice", what, f"Expect {in_words(least)} or more.")
+
+    def _judge_machine(self, case: Case) -> Iterator[Problem]:
+        if case.wanted.state is VmState.DELETED and not any(
+            act.time <= case.time and _may_delete(act, case.vm) for act in self.scenario.acts
+        ):
+            when = clock_of(case.time)
+            what = f"{case.vm.name} cannot be deleted at {when}: nothing in this file deletes it before."
+            yield case.problem("state", what, 'Add an [[at]] with do = "delete", or expect another state.')
+        gone = self._course.gone.get(case.vm.name)
+        if gone is None or case.time < max(each.done_by for each in self._course.gone.values()):
+            return
+        said = [
+            key
+            for key in ("empty", "events", "incarnation", "on", "host")
+            if getattr(case.wanted, key) is not None
+        ]
+        if case.wanted.state not in {None, VmState.DELETED}:
+            said.append("state")
+        for key in said[:1]:
+            since = f"it is deleted at {clock_of(gone.asked_at)} (line {gone.line})"
+            what = f"{case.vm.name} is no more at {clock_of(case.time)}: {since}."
+            yield case.problem(key, what, 'Expect it before, or state = "deleted".')
+
+
+def _may_delete(act: Act, vm: Vm) -> bool:
+    if act.do is Deed.SCALE:
+        return act.scale_set == vm.set_name
+    return act.do in {Deed.DELETE, Deed.EVICT} and act.vm == vm.name
+
+
+def _may_stop(act: Act, vm: Vm) -> bool:
+    """Whether it may be the reason that the VM does not run, for however short a time."""
+    return act.do in TO_HOSTS | {Deed.SCALE} or (act.do in _FELT and act.vm == vm.name)
+
+
+def _how_to_make(wanted: Expectation, course: Course, vm: str) -> str:
+    for maker in course.untold:
+        if maker.vm.name == vm and wanted.kind in {None, maker.kind}:
+            why = "as nobody has asked for the document: give it a guest, or enabled = true"
+            return f"Line {maker.line} is done at once, {why}."
+    others = [f" Line {each.line} makes a {each.kind} of it." for each in course.makers if each.vm.name == vm]
+    how = "that does something to it" if wanted.kind is None else f"with {_HOW[wanted.kind]}"
+    return f"Add an [[at]] {how}.{''.join(others[-1:])}"

@@ -1,0 +1,212 @@
+"""What the acts of a scenario make, as far as its file tells: events of VMs, and VMs that go.
+
+Where a VM has moved, what is done to any host may be done to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from forewarn.core.fleet import Vm
+from forewarn.core.notice import (
+    DEGRADED_NOTICE,
+    DESCRIPTIONS,
+    FREEZE_SECONDS,
+    LEAST_NOTICE,
+    LIVE_MIGRATION,
+    RISK_NOTICE,
+    UNKNOWN_SECONDS,
+)
+from forewarn.core.policy import is_approved_beforehand
+from forewarn.core.terms import Cause, Kind, Source
+from forewarn.core.world import World
+from forewarn.scenario.model import Act, Deed, GuestScript, Scenario
+
+TO_HOSTS = frozenset({Deed.MAINTAIN, Deed.DEGRADE, Deed.FAIL, Deed.ROLLOUT})
+_OF_OWNERS = {Deed.RESTART: (Kind.REBOOT, Cause.RESTART), Deed.REDEPLOY: (Kind.REDEPLOY, Cause.REDEPLOY)}
+_CAUSES = {
+    Deed.RESTART: Cause.RESTART,
+    Deed.REDEPLOY: Cause.REDEPLOY,
+    Deed.DELETE: Cause.DELETE,
+    Deed.SCALE: Cause.DELETE,
+    Deed.EVICT: Cause.EVICT,
+    Deed.MAINTAIN: Cause.MAINTAIN,
+    Deed.ROLLOUT: Cause.MAINTAIN,
+    Deed.DEGRADE: Cause.DEGRADE,
+    Deed.FAIL: Cause.FAIL,
+}
+_BY_OWNERS = frozenset({*_OF_OWNERS, Deed.DELETE, Deed.SCALE})
+_WINDING_UP = timedelta(minutes=1)  # from the end of a Terminate's notice until the VM is certainly gone
+
+
+@dataclass(frozen=True, slots=True)
+class Maker:
+    """An act that makes an event of a VM."""
+
+    act: Act
+    line: int
+    vm: Vm
+    kind: Kind
+    notice: timedelta
+    is_born_started: bool = False
+
+    @property
+    def source(self) -> Source:
+        """On whose wish it happens."""
+        return Source.USER if self.act.do in _BY_OWNERS else Source.PLATFORM
+
+    @property
+    def description(self) -> str:
+        """What guests read of it."""
+        if self.act.description is not None:
+            return self.act.description
+        return LIVE_MIGRATION if self.act.by_live_migration else DESCRIPTIONS[_CAUSES[self.act.do]]
+
+    @property
+    def duration_seconds(self) -> int:
+        """How long the VM is said to be away."""
+        if self.act.duration_seconds is not None:
+            return self.act.duration_seconds
+        is_work = _CAUSES[self.act.do] is Cause.MAINTAIN
+        return FREEZE_SECONDS if is_work and self.kind is Kind.FREEZE else UNKNOWN_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """A VM that is deleted: since when that is asked for, and by when it has happened."""
+
+    asked_at: timedelta
+    done_by: timedelta
+    line: int
+
+
+def instances_of(scenario: Scenario) -> list[str]:
+    """The instances that scale sets may have at some time of the scenario."""
+    most: dict[str, int] = {each.name: each.capacity for each in scenario.fleet.scale_sets}
+    for act in scenario.acts:
+        if act.do is Deed.SCALE and act.scale_set in most:
+            most[act.scale_set] += act.to or 0
+    return [f"{name}_{number}" for name, count in most.items() for number in range(count)]
+
+
+@dataclass(slots=True)
+class Course:
+    """The acts so far, and what they make."""
+
+    scenario: Scenario
+    world: World
+    makers: list[Maker] = field(default_factory=list)
+    untold: list[Maker] = field(default_factory=list)  # what is done at once, as nobody has asked
+    gone: dict[str, Gone] = field(default_factory=dict)
+    _moved: set[str] = field(default_factory=set)  # VMs that may be anywhere by now
+    _movers: list[Act] = field(default_factory=list)  # what has moved them
+
+    def go_on(self, act: Act, line: int) -> None:
+        """Take one more act into account."""
+        if act.do in TO_HOSTS:
+            self._do_to_hosts(act, line)
+        elif act.do is Deed.SCALE:
+            self._scale(act, line)
+        elif (vm_there := self.world.vms.get(act.vm or "")) is not None:
+            self._do_to_vm(act, line, vm_there)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether an act makes an event of a VM once at most, and at its own time.
+
+        A rollout comes to a host when it may, and to a VM again that has moved on. A VM that comes to a host is
+        told of what is done to it then. Of instances that a scale set gets later nothing is known.
+        """
+        acts = self.scenario.acts
+        to_hosts = [act for act in acts if act.do in TO_HOSTS]
+        return not (
+            any(act.do is Deed.ROLLOUT for act in acts)
+            or any(mover is not act for mover in self._movers for act in to_hosts)
+            or any(act.do is Deed.SCALE and self._may_grow(act) for act in acts)
+        )
+
+    def _may_grow(self, act: Act) -> bool:
+        """Whether a scale set may get instances by it."""
+        begins = {each.name: each.capacity for each in self.scenario.fleet.scale_sets}
+        times = sum(other.do is Deed.SCALE and other.scale_set == act.scale_set for other in self.scenario.acts)
+        return times > 1 or (act.to or 0) > begins.get(act.scale_set or "", 0)
+
+    def guests_in_scope_of(self, vm: Vm) -> Iterator[GuestScript]:
+        """Those who read the same document."""
+        for script in self.scenario.guests:
+            other = self.world.vms.get(script.vm)
+            if other is not None and other.scope == vm.scope:
+                yield script
+
+    def _do_to_vm(self, act: Act, line: int, vm: Vm) -> None:
+        if act.do in _OF_OWNERS:
+            kind, cause = _OF_OWNERS[act.do]
+            is_born = is_approved_beforehand(self.world, vm, cause)
+            maker = Maker(act, line, vm, kind, LEAST_NOTICE[kind], is_born)
+            (self.makers if self._may_be_told(vm, act.time) else self.untold).append(maker)
+        elif act.do is Deed.EVICT:
+            self.makers.append(Maker(act, line, vm, Kind.PREEMPT, LEAST_NOTICE[Kind.PREEMPT]))
+        elif act.do is Deed.DELETE:
+            self._delete(act, line, vm)
+        elif act.do is Deed.CANCEL:
+            self.gone.pop(vm.name, None)
+        if act.do in {Deed.REDEPLOY, Deed.START}:
+            self._move(vm, act)
+
+    def _may_be_told(self, vm: Vm, time: timedelta) -> bool:
+        asking = (each for each in self.guests_in_scope_of(vm) if each.outside or each.starts <= time)
+        return self.scenario.head.enabled or any(asking)
+
+    def _do_to_hosts(self, act: Act, line: int) -> None:
+        kind, notice = self._kind_of(act), self._notice_of(act)
+        for vm in self._may_be_on_host(act):
+            self.makers.append(Maker(act, line, vm, kind, notice, act.do is Deed.FAIL))
+            if kind is not Kind.FREEZE or act.by_live_migration:
+                self._move(vm, act)
+
+    def _move(self, vm: Vm, by: Act) -> None:
+        self._moved.add(vm.name)
+        self._movers.append(by)
+
+    def _kind_of(self, act: Act) -> Kind:
+        if act.kind is not None:
+            return act.kind
+        if act.do is Deed.FAIL:
+            return Kind(self.scenario.settings.get("failed_host_kind", Kind.REDEPLOY))
+        return Kind.REDEPLOY if act.do is Deed.DEGRADE else Kind.FREEZE
+
+    def _notice_of(self, act: Act) -> timedelta:
+        least = LEAST_NOTICE[self._kind_of(act)]
+        if act.do is Deed.DEGRADE and act.notice is None:
+            return DEGRADED_NOTICE if act.risk is None else max(RISK_NOTICE[act.risk], least)
+        return act.notice or least
+
+    def _may_be_on_host(self, act: Act) -> list[Vm]:
+        """The VMs that may feel what is done to a host, or to the host of a VM."""
+        vms = list(self.world.vms.values())
+        if act.do is Deed.ROLLOUT:
+            return [vm for vm in vms if not act.hosts or vm.host in act.hosts or vm.name in self._moved]
+        owner = self.world.vms.get(act.vm or "")
+        if owner is not None and owner.name in self._moved:
+            return vms
+        host = act.host or (owner.host if owner is not None else None)
+        return [vm for vm in vms if vm.host == host or vm.name in self._moved]
+
+    def _delete(self, act: Act, line: int, vm: Vm) -> None:
+        notice = vm.terminate_notification
+        if notice is not None:
+            self.makers.append(Maker(act, line, vm, Kind.TERMINATE, notice))
+        self.gone[vm.name] = Gone(act.time, act.time + (notice or timedelta(0)) + _WINDING_UP, line)
+
+    def _scale(self, act: Act, line: int) -> None:
+        """Those that are too many go; of a set that grows again, those that are gone may be back, anywhere."""
+        members = [vm for vm in self.world.vms.values() if vm.set_name == act.scale_set]
+        staying = sorted((vm for vm in members if vm.name not in self.gone), key=lambda vm: vm.instance or 0)
+        for vm in staying[act.to or 0 :]:
+            self._delete(act, line, vm)
+        if (act.to or 0) > len(staying):
+            for vm in members:
+                self.gone.pop(vm.name, None)
+                self._move(vm, act)

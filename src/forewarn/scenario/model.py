@@ -1,0 +1,184 @@
+"""What a scenario file says, in its own words.
+
+Plain values; whether they make sense together is judged in check.py. Times are counted from the scenario's start.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Literal
+
+from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.terms import Kind, Risk, Source, VmState
+from forewarn.emulator import DEFAULT_START
+from forewarn.wire.imds.versions import NEWEST_EVENTS_VERSIONS
+
+END = timedelta.max  # of an expectation: when everything else is over
+NO_EVENT = "none"
+PhaseWord = Literal["Scheduled", "Started", "Completed", "Cancelled", "Failed", "none"]
+GONE = "gone"  # what a guest sees of an event that is no longer in the document
+
+
+class Deed(StrEnum):
+    """What can be done at a time."""
+
+    RESTART = "restart"
+    REDEPLOY = "redeploy"
+    STOP = "stop"
+    START = "start"
+    DELETE = "delete"
+    EVICT = "evict"
+    SCALE = "scale"
+    MAINTAIN = "maintain"
+    DEGRADE = "degrade"
+    FAIL = "fail"
+    RECOVER = "recover"
+    ROLLOUT = "rollout"
+    APPROVE = "approve"
+    CANCEL = "cancel"
+    FAULT = "fault"
+    CLEAR = "clear"
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """`[scenario]`."""
+
+    name: str = ""
+    description: str = ""
+    seed: int = 0
+    start: datetime = DEFAULT_START
+    length: timedelta | None = None
+    enabled: bool = True
+
+
+def _all_kinds() -> list[Kind]:
+    return list(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class GuestScript:
+    """`[[guests]]`."""
+
+    vm: str
+    name: str = ""
+    every: timedelta = timedelta(seconds=1)
+    starts: timedelta = timedelta(0)
+    stops: timedelta | None = None
+    version: str = NEWEST_EVENTS_VERSIONS[0]
+    approve_after: timedelta | None = None
+    approves: list[Kind] = field(default_factory=_all_kinds)
+    others: bool = False
+    conditional: bool = False
+    timeout: timedelta = timedelta(seconds=5)
+    outside: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the guest is called."""
+        return self.name or self.vm
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """`[[at]]`."""
+
+    time: timedelta
+    do: Deed
+    vm: str | None = None
+    host: str | None = None
+    scale_set: str | None = None
+    to: int | None = None
+    hosts: list[str] = field(default_factory=list)
+    kind: Kind | None = None
+    by: Literal["pause", "live_migration"] | None = None
+    duration_seconds: int | None = None
+    notice: timedelta | None = None
+    risk: Risk | None = None
+    description: str | None = None
+    recovery: timedelta | None = None
+    who: str | None = None
+    fault: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def by_live_migration(self) -> bool:
+        """Whether the VMs are moved rather than paused."""
+        return self.by == "live_migration"
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """`[[expect]]`."""
+
+    time: timedelta = END
+    vm: str | None = None
+    kind: Kind | None = None
+    phase: PhaseWord | None = None
+    notice: timedelta | None = None
+    not_before_in: timedelta | None = None
+    approved_by: str | None = None
+    description: str | None = None
+    duration_seconds: int | None = None
+    source: Source | None = None
+    resources: list[str] | None = None
+    fault: str | None = None
+    count: int | None = None
+    empty: bool | None = None
+    events: int | None = None
+    incarnation: int | None = None
+    on: bool | None = None
+    state: VmState | None = None
+    host: str | None = None
+    guest: str | None = None
+    saw: list[str] | None = None
+    status: int | None = None
+    ids: int | None = None
+    open: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of a file, for whoever has to find it."""
+
+    file: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A whole file that was read."""
+
+    head: Head
+    fleet: FleetSpec
+    settings: Mapping[str, Any]
+    guests: list[GuestScript]
+    acts: list[Act]
+    expectations: list[Expectation]
+    act_lines: list[Line]
+    expectation_lines: list[Line]
+
+    @property
+    def length(self) -> timedelta:
+        """How long it takes."""
+        return self.last_time if self.head.length is None else self.head.length
+
+    @property
+    def last_time(self) -> timedelta:
+        """The last time that is named."""
+        times = [act.time for act in self.acts] + [each.time for each in self.expectations if each.time != END]
+        return max(times, default=timedelta(0))
+
+
+def clock_of(time: timedelta) -> str:
+    """A time of the scenario for a reader: `0:15:00`, `168:00:00`, with a fraction only where there is one."""
+    seconds, rest = divmod(time, timedelta(seconds=1))
+    hours, seconds = divmod(seconds, 3600)
+    fraction = f".{rest.microseconds:06d}".rstrip("0") if rest else ""
+    return f"{hours}:{seconds // 60:02d}:{seconds % 60:02d}{fraction}"

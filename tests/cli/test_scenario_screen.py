@@ -1,0 +1,87 @@
+"""What is shown of a play: to a terminal, to a reader who leaves, and where nothing can be written."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.cli.command import FOREWARN, environment, forewarn
+from tests.cli.test_scenario import SCENE
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "mine.toml"
+    path.write_text(SCENE)
+    return path
+
+
+def test_what_a_file_says_of_itself_does_nothing_to_a_terminal(file: Path):
+    head = 'name = "mine\\u001b]0;owned\\u0007"\ndescription = "\\u001b[2J\\u0007a restart"'
+    file.write_text(SCENE.replace('description = "a restart"', head).replace("incarnation = 3", "incarnation = 4"))
+
+    outcome = forewarn("scenario", "play", str(file), "--virtual")
+
+    assert outcome.out.startswith("mine\\x1b]0;owned\\x07: \\x1b[2J\\x07a restart\n")
+    assert "mine\\x1b]0;owned\\x07: 1 not as expected" in outcome.err
+    assert all(each.isprintable() or each == "\n" for each in outcome.out + outcome.err)
+
+
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=["for people", "for programs"])
+def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(file: Path, form: tuple[str, ...]):
+    file.write_text(SCENE.replace("incarnation = 3", "incarnation = 4"))
+    process = subprocess.Popen(
+        [FOREWARN, "scenario", "play", str(file), "--virtual", *form],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+
+    process.stdout.close()
+    process.stderr.close()
+
+    assert process.wait(20) == 1
+
+
+def test_a_play_whose_lines_cannot_be_written_is_played_and_says_so(file: Path):
+    with Path("/dev/full").open("w") as full:
+        process = subprocess.run(
+            [FOREWARN, "scenario", "play", str(file), "--virtual"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environment(),
+            text=True,
+            check=False,
+        )
+
+    assert process.returncode == 1
+    assert process.stderr.startswith("error: What was asked was not written: No space left on device.")
+
+
+def test_a_terminal_is_told_how_far_a_play_is_and_what_comes_next(file: Path):
+    ours, theirs = pty.openpty()
+    arguments = ("--rate", "600", "--metadata", "127.0.0.1:0", "--operator", "127.0.0.1:0")
+    process = subprocess.Popen(
+        [FOREWARN, "scenario", "play", str(file), *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        env=environment(COLUMNS="100"),
+    )
+    os.close(theirs)
+
+    told = b""
+    with suppress(OSError), os.fdopen(ours, "rb", buffering=0) as terminal:
+        while block := terminal.read(65536):
+            told += block
+
+    assert process.wait(20) == 0
+    assert re.search(rb"\r\x1b\[K  0:0\d:\d\d of 0:10:00, next: whether the fleet is as expected at 0:10:00", told)
+    assert told.endswith(b"\r\x1b[K")

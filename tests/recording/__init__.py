@@ -1,0 +1,1 @@
+"""`forewarn record` and `forewarn replay`."""

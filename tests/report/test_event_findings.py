@@ -1,0 +1,248 @@
+"""What is found in what a guest makes of events: each definition by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from forewarn.core.conduct import EventLife, GuestNotes, Pace
+from forewarn.core.conduct_findings import Finding
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Kind
+from forewarn.wire.report import report_on
+from tests.report.notes import (
+    NEWEST,
+    at,
+    be_away,
+    codes,
+    end,
+    every,
+    keep_asking,
+    poll,
+    polled,
+    reboot,
+    see,
+    start,
+)
+
+
+def test_an_approval_is_timed_from_the_first_answer_that_showed_the_event():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    notes.approve(at(31), life, NEWEST)
+    start(life, 31, "web-0")
+    end(life, 96)
+    see(notes, at(97))
+
+    report = report_on(notes, at(98), Pace.VIRTUAL)
+
+    assert report.events[0].approved_after_seconds == 20
+    assert report.events[0].end_noticed_after_seconds == 1
+
+
+def test_never_approved_is_something_to_know_and_no_fault():
+    notes = polled(*every(1))
+    start(reboot(notes), 910)
+    keep_asking(notes, 12, 910)
+
+    report = report_on(notes, at(911), Pace.VIRTUAL)
+
+    assert [(each.code, each.is_fault) for each in report.findings] == [("never_approved", False)]
+    assert report.is_good
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda notes, life: start(life, 15),
+        lambda notes, life: start(life, 910, "operator"),
+        lambda notes, life: None,
+        lambda notes, life: end(life, 400, Phase.CANCELLED),
+    ],
+    ids=["no time to", "somebody else did", "not yet due", "called off"],
+)
+def test_not_approving_is_not_worth_a_word(change: Callable[[GuestNotes, EventLife], None]):
+    notes = polled(*every(1))
+    change(notes, reboot(notes))
+
+    assert Finding.NEVER_APPROVED not in codes(notes, at(401))
+
+
+def test_an_eviction_need_not_be_approved():
+    notes = polled(*every(1))
+    start(reboot(notes, kind=Kind.PREEMPT), 40)
+
+    assert codes(notes, at(41)) == set()
+
+
+def test_who_approves_some_events_may_leave_others_to_their_time():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    other = EventLife("OTHER", Kind.FREEZE, ("web-0",), 900.0, announced=at(11))
+    see(notes, at(12), life, other)
+    notes.approve(at(13), life, NEWEST)
+    start(life, 13, "web-0")
+    start(other, 911)
+
+    assert Finding.NEVER_APPROVED not in codes(notes, at(912))
+
+
+def test_an_approval_of_what_has_started_by_itself_is_late():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    start(life, 910)
+    keep_asking(notes, 12, 910)
+    notes.approve(at(911), life, NEWEST)
+
+    assert codes(notes, at(912)) == {"approved_late"}
+
+
+def test_an_event_that_was_born_started_cannot_be_approved_late():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    life.announced = None
+    start(life, 11)
+    notes.approve(at(12), life, NEWEST)
+
+    assert codes(notes, at(13)) == set()
+
+
+def test_approving_again_and_again_is_told():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    for second in (12, 13, 14):
+        notes.approve(at(second), life, NEWEST)
+    start(life, 12, "web-0")
+
+    (found,) = report_on(notes, at(15), Pace.VIRTUAL).findings
+
+    assert (found.code, found.is_fault) == ("approved_again", False)
+    assert "3 times" in found.sentence
+
+
+def test_an_event_that_names_others_is_theirs_to_approve():
+    notes = polled(*every(1))
+    notes.approve(at(12), reboot(notes, "web-1"), NEWEST)
+
+    assert codes(notes, at(13)) == {"approved_others"}
+
+
+def test_an_event_that_came_and_went_between_two_polls_was_missed():
+    notes = polled(*every(1))
+    life = EventLife("ID", Kind.PREEMPT, ("web-0",), 30.0, announced=at(10))
+    notes.take_up(life)
+    start(life, 40)
+    end(life, 55)
+
+    assert codes(notes, at(56)) == {"missed_event"}
+
+
+@pytest.mark.parametrize(("now", "found"), [(39, []), (40, ["unread_event"]), (71, ["long_gap", "unread_event"])])
+def test_an_event_that_is_there_and_was_not_read_is_told_while_it_is_there(now: int, found: list[str]):
+    notes = polled(*every(1))
+    notes.take_up(EventLife("ID", Kind.REBOOT, ("web-0",), 900.0, announced=at(10)))
+
+    report = report_on(notes, at(now), Pace.VIRTUAL)
+
+    assert sorted(each.code for each in report.findings) == found
+    assert report.is_good is not bool(found)
+
+
+def test_an_event_that_is_not_its_own_need_not_be_read():
+    notes = polled(*every(1))
+    notes.take_up(EventLife("ID", Kind.REBOOT, ("web-1",), 900.0, announced=at(10)))
+
+    assert codes(notes, at(45)) == set()
+
+
+def test_an_event_that_is_there_while_the_machine_is_down_is_not_unread():
+    notes = polled(*every(1))
+    be_away(notes, 10)
+    notes.take_up(EventLife("ID", Kind.REBOOT, ("web-0",), 900.0, announced=at(11)))
+
+    assert codes(notes, at(900)) == set()
+
+
+def test_whose_version_hides_an_event_is_not_told_to_ask_more_often():
+    notes = polled(*every(1), version="2017-08-01")
+    life = EventLife("ID", Kind.PREEMPT, ("web-0",), 30.0, announced=at(10))
+    notes.take_up(life)
+    for second in range(10, 40):
+        poll(notes, at(second), "2017-08-01")
+    start(life, 40)
+    end(life, 55)
+
+    sentences = {each.code: each.sentence for each in report_on(notes, at(56), Pace.VIRTUAL).findings}
+
+    assert sentences["missed_event"].endswith(
+        "30 s ahead: api-version 2017-08-01 does not show Preempt events. Use 2020-07-01."
+    )
+
+
+def test_an_event_that_was_first_seen_started_was_learned_of_late():
+    notes = polled(*every(1))
+    life = EventLife("ID", Kind.PREEMPT, ("web-0",), 30.0, announced=at(10))
+    start(life, 40)
+    see(notes, at(39), life)
+
+    assert Finding.LEARNED_LATE in codes(notes, at(41))
+
+
+@pytest.mark.parametrize(
+    ("now", "found"), [(150, set()), (160, {"deaf_to_the_end"})], ids=["not yet", "for long enough"]
+)
+def test_deaf_is_who_asks_no_more_for_a_minute_after_the_end(now: int, found: set[str]):
+    notes = polled(*every(1))
+    life = reboot(notes)
+    notes.approve(at(12), life, NEWEST)
+    start(life, 12, "web-0")
+    end(life, 97)
+    be_away(notes, 12, 97)
+
+    assert codes(notes, at(now)) == found
+
+
+@pytest.mark.parametrize("kind", [Kind.PREEMPT, Kind.TERMINATE])
+def test_the_end_of_a_machine_need_not_be_noticed(kind: Kind):
+    notes = polled(*every(1))
+    life = reboot(notes, kind=kind)
+    start(life, 40, "web-0")
+    end(life, 55)
+    be_away(notes, 40)
+
+    assert codes(notes, at(1000)) == set()
+
+
+def test_a_machine_that_is_away_or_deleted_is_not_deaf():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    start(life, 12, "web-0")
+    end(life, 97)
+    away, gone = notes.copy(), notes.copy()
+    be_away(away, 12)
+    gone.is_gone = True
+
+    assert (codes(away, at(1000)), codes(gone, at(1000))) == (set(), set())
+
+
+def test_the_end_that_is_called_off_has_to_be_noticed_too():
+    notes = polled(*every(1))
+    end(reboot(notes), 100, Phase.CANCELLED)
+
+    (found,) = report_on(notes, at(1000), Pace.VIRTUAL).findings
+
+    assert found.code == "deaf_to_the_end"
+    assert "was called off" in found.sentence
+
+
+def test_a_stale_document_does_not_take_back_that_the_end_was_noticed():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    notes.approve(at(12), life, NEWEST)
+    start(life, 12, "web-0")
+    end(life, 97)
+    see(notes, at(98))
+    see(notes, at(99), life)
+
+    assert Finding.DEAF_TO_THE_END not in codes(notes, at(1000))

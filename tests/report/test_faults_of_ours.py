@@ -1,0 +1,276 @@
+"""Clients that met faults which were put in: what a fault did is not held against them, and what they did is."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from forewarn.testing import Service
+from tests.running import wait_until
+
+_PATH = "/metadata/scheduledevents?api-version=2020-07-01"
+_HEADERS = {"Metadata": "true"}
+
+
+class Careful:
+    """Asks every five seconds, approves its own events at the second look, and takes nothing ill."""
+
+    def __init__(self, service: Service, vm: Any) -> None:
+        self.service = service
+        self.vm = vm
+        self.known: set[str] = set()
+        self.approved: set[str] = set()
+
+    def run(self, seconds: int) -> None:
+        for _ in range(0, seconds, 5):
+            with suppress(KeyError, TypeError, ValueError, OSError, http.client.HTTPException):
+                self.look()
+            self.service.clock.advance(seconds=5)
+
+    def look(self) -> None:
+        for event in json.loads(self.call("GET"))["Events"]:
+            is_mine = event["EventStatus"] == "Scheduled" and self.vm.name in event["Resources"]
+            if is_mine and event["EventId"] in self.known - self.approved:
+                self.call("POST", json.dumps({"StartRequests": [{"EventId": event["EventId"]}]}))
+                self.approved.add(event["EventId"])
+            self.known.add(event["EventId"])
+
+    def call(self, method: str, body: str | None = None) -> bytes:
+        connection = http.client.HTTPConnection("127.0.0.1", self.vm.port, timeout=30)
+        try:
+            connection.request(method, _PATH, body, _HEADERS)
+            answer = connection.getresponse()
+            if answer.status != 200:
+                raise OSError(answer.status)
+            return answer.read()
+        finally:
+            connection.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        ("lost", {}),
+        ("stale", {}),
+        ("null_events", {}),
+        ("status", {"code": 503, "on": "document"}),
+        ("proxy_page", {"on": "document"}),
+        ("closed", {"on": "document"}),
+        ("truncated", {}),
+        ("missing_members", {"members": ["EventId"]}),
+        ("missing_members", {"members": ["EventStatus"]}),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "-".join(map(str, each.get("members", ()))),
+)
+def test_what_a_fault_did_is_not_held_against_the_client(fault: str, options: dict[str, Any]):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        with service.fault(fault, vm, **options):
+            service.restart(vm)
+            client.run(1100)
+        client.run(10)
+        report = service.report(vm)
+
+    assert (report.is_good, report.faults, report.remarks) == (True, [], ["hindered_by_faults"])
+    assert f"not held against it: faults that were asked for ({fault})" in str(report)
+
+
+@pytest.mark.parametrize(("fault", "seconds"), [("early_start", 99999), ("shortened_notice", 0)])
+def test_who_had_no_notice_is_not_blamed_for_learning_late(fault: str, seconds: int):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        service.fault(fault, vm, seconds=seconds)
+        service.restart(vm)
+        client.run(1100)
+        report = service.report(vm)
+
+    assert (report.is_good, report.faults) == (True, [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [
+        ("status", {"code": 503, "count": 1}),
+        ("clock_skew", {"seconds": 5}),
+        ("missing_members", {"members": ["Description"]}),
+    ],
+    ids=["one answer", "a clock that is a little off", "a member that nobody acts by"],
+)
+def test_a_fault_that_left_the_client_all_it_had_to_know_excuses_no_late_approval(
+    fault: str, options: dict[str, Any]
+):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        service.fault(fault, vm, **options)
+        event = service.restart(vm)
+        for _ in range(180):
+            with suppress(OSError):
+                client.call("GET")
+            service.clock.advance(seconds=5)
+        event.expect("Started")
+        client.call("POST", json.dumps({"StartRequests": [{"EventId": event.id}]}))
+
+        assert service.report(vm).faults == ["approved_late"]
+
+
+def test_a_fault_in_the_first_second_excuses_nobody_who_does_not_ask_again():
+    with Service() as service:
+        vm = service.vm("web_0", priority="Spot")
+        client = Careful(service, vm)
+        client.run(10)
+        service.fault("lost", vm, count=1)
+        service.evict(vm)
+        client.call("GET")
+        service.clock.advance(minutes=2)
+
+        assert "missed_event" in service.report(vm).faults
+
+
+@pytest.mark.parametrize(("fault", "options"), [("null_events", {}), ("status", {"code": 503})])
+def test_a_client_that_was_never_given_the_document_because_of_us_is_good(fault: str, options: dict[str, Any]):
+    with Service() as service:
+        vm = service.vm("web_0")
+        service.fault(fault, vm, **options)
+        Careful(service, vm).run(60)
+        report = service.report(vm)
+
+    assert (report.is_good, report.faults) == (True, [])
+    assert "faults that were asked for struck every poll" in str(report)
+
+
+def test_a_guest_is_not_blamed_because_another_approved_at_once():
+    with Service() as service:
+        place = {"availability_set": "web", "update_domain": 0, "host": "h0"}
+        slow, quick = (service.vm(name, **place) for name in ("web_0", "web_1"))
+        clients = [Careful(service, each) for each in (slow, quick)]
+        for client in clients:
+            client.call("GET")
+        event = service.maintain("h0", "Freeze")
+        quick.approve(event)
+        service.clock.advance(seconds=1)
+        clients[0].run(60)
+
+        assert service.report(slow).faults == []
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["until it is over", "until it has started"])
+def test_who_keeps_its_own_time_is_not_blamed_when_the_clock_is_moved_past_the_event(*, is_whole: bool):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.call("GET")
+        event = service.restart(vm)
+        service.clock.until(event, "Completed" if is_whole else "Started")
+        client.call("GET")
+
+        assert service.report(vm, pace="real").faults == []
+
+
+def test_a_guest_that_we_keep_waiting_has_not_stopped_asking():
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        service.fault("delay", vm, seconds=2)
+        asking = threading.Thread(target=lambda: client.call("GET"))
+        asking.start()
+        conduct = service.emulator.service.conduct
+        wait_until(lambda: conduct.notes_on(["web_0"])[0].open_polls == 1, "its request to be under way")
+        service.clock.advance(minutes=30)
+        while_it_waits = service.report(vm).faults
+        asking.join(30)
+
+    assert while_it_waits == []
+
+
+@pytest.mark.parametrize("fault", ["lost", "null_events", "stale"])
+def test_while_a_fault_hides_an_event_the_client_is_not_told_to_read_it(fault: str):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        service.fault(fault, vm)
+        service.restart(vm)
+        client.run(60)
+
+        assert service.report(vm).faults == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "options"),
+    [("clock_skew", {"seconds": 3600}), ("duplicated", {}), ("lost", {"rate": 0.5}), ("status", {"every": 3})],
+    ids=["clock_skew", "duplicated", "lost", "status"],
+)
+def test_a_fault_that_did_the_client_no_harm_is_not_worth_a_word(fault: str, options: dict[str, Any]):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        service.fault(fault, vm, **options)
+        client.run(5)
+        service.restart(vm)
+        client.run(120)
+        report = service.report(vm)
+
+    assert (report.is_good, report.faults, report.remarks) == (True, [], [])
+
+
+def test_a_client_that_does_not_ask_has_no_fault_to_excuse_it():
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        service.fault("lost", vm)
+        service.restart(vm)
+        service.clock.advance(minutes=20)
+
+        assert service.report(vm).faults == ["long_gap", "missed_event"]
+
+
+def test_the_fault_of_another_vm_excuses_nobody():
+    with Service() as service:
+        vm, other = service.vm("web_0", priority="Spot"), service.vm("web_1")
+        service.fault("lost", other)
+        Careful(service, vm).run(20)
+        service.evict(vm)
+        service.clock.advance(minutes=2)
+
+        assert service.report(vm).faults == ["missed_event"]
+
+
+def test_an_early_start_that_left_time_enough_excuses_nobody_who_learned_late():
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(20)
+        service.fault("early_start", vm, seconds=60)
+        event = service.restart(vm)
+        service.clock.until(event, "Started")
+        client.run(2)
+
+        assert service.report(vm).faults == ["long_gap", "learned_late"]
+
+
+def test_who_approves_within_the_notice_that_it_was_told_is_not_late_because_of_an_early_start():
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        service.fault("early_start", vm, seconds=895)
+        client.run(10)
+        event = service.restart(vm)
+        client.call("GET")
+        service.clock.until(event, "Started")
+        client.call("POST", json.dumps({"StartRequests": [{"EventId": event.id}]}))
+        report = service.report(vm)
+
+    assert (report.faults, report.remarks) == ([], ["hindered_by_faults"])

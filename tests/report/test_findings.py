@@ -1,0 +1,263 @@
+"""What is found in how a guest asks and takes errors: each definition by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from forewarn.core.conduct import EventLife, GuestNotes, Pace
+from forewarn.core.conduct_findings import let_go_of_oldest, open_gap
+from forewarn.core.terms import Kind
+from forewarn.wire.report import report_on
+from forewarn.wire.report_words import long, what_gaps_mean
+from tests.report.notes import NEWEST, at, be_away, codes, end, every, fail, poll, polled, reboot, start
+
+# How it asks.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "found"), [(1, set()), (10, set()), (10.5, {"too_slow"}), (60, {"too_slow"})], ids=str
+)
+def test_too_slow_is_who_lets_more_than_ten_seconds_pass_as_a_rule(seconds: float, found: set[str]):
+    asked = every(seconds)
+
+    assert codes(polled(*asked), asked[-1]) == found
+
+
+def test_one_gap_of_thirty_seconds_is_a_long_gap_and_not_slowness():
+    assert codes(polled(*every(1), at(39)), at(40)) == {"long_gap"}
+    assert codes(polled(*every(1), at(38)), at(40)) == set()
+
+
+@pytest.mark.parametrize(("now", "found"), [(69, set()), (70, {"long_gap"})], ids=["wait", "gone"])
+def test_who_asks_no_more_has_a_gap_that_is_still_open(now: int, found: set[str]):
+    assert codes(polled(*every(1)), at(now)) == found
+
+
+def test_who_asked_once_and_never_again_is_not_good():
+    report = report_on(polled(at(0)), at(3 * 3600), Pace.VIRTUAL)
+
+    assert (report.is_good, report.polls.longest_gap_seconds) == (False, 10800)
+    assert report.findings[0].sentence.startswith("It has not asked for the document for 180 min. An eviction")
+
+
+def test_a_gap_that_is_still_open_is_counted_by_the_pace_that_is_asked_for():
+    notes = polled(*every(1))
+
+    assert codes(notes, at(7200, real=10), Pace.VIRTUAL) == {"long_gap"}
+    assert codes(notes, at(7200, real=10), Pace.REAL) == set()
+
+
+def test_who_asks_seldom_has_not_stopped_before_three_of_its_usual_gaps():
+    notes = polled(*every(30))
+
+    assert [codes(notes, at(270 + 90)), codes(notes, at(271 + 90))] == [{"too_slow"}, {"too_slow"}]
+    assert [open_gap(notes, at(270 + now), Pace.VIRTUAL) for now in (90, 91)] == [0, 91]
+
+
+def test_whose_machine_was_deleted_or_stopped_has_not_fallen_silent():
+    deleted, stopped = polled(*every(1)), polled(*every(1))
+    deleted.is_gone = True
+    be_away(stopped, 10)
+
+    assert (codes(deleted, at(7200)), codes(stopped, at(7200))) == (set(), set())
+
+
+def test_who_was_silent_for_long_before_its_machine_was_stopped_has_been_silent():
+    notes = polled(*every(1))
+    be_away(notes, 3600)
+
+    assert codes(notes, at(7200)) == {"long_gap"}
+
+
+def test_a_poll_that_is_being_answered_is_no_silence():
+    notes = polled(*every(1))
+    notes.begin_poll()
+    held = codes(notes, at(600))
+    notes.end_poll()
+
+    assert held == set()
+    assert codes(notes, at(600)) == {"long_gap"}
+
+
+def test_gaps_are_counted_by_the_pace_that_is_asked_for():
+    notes = polled(*(at(60 * number, real=1 * number) for number in range(5)))
+
+    assert codes(notes, at(300, real=5), Pace.VIRTUAL) == {"too_slow"}
+    assert codes(notes, at(300, real=5), Pace.REAL) == set()
+
+
+def test_the_time_in_which_a_machine_is_away_is_no_gap():
+    notes = polled(*every(1, count=11))
+    notes.be_away(at(12), is_away=True)
+    notes.be_away(at(200), is_away=False)
+
+    poll(notes, at(205))
+
+    assert notes.gaps.longest_virtual == 5
+    assert codes(notes, at(206)) == set()
+
+
+def test_what_comes_after_an_absence_is_a_gap_again():
+    notes = polled(*every(1, count=11))
+    notes.be_away(at(12), is_away=True)
+    notes.be_away(at(20), is_away=False)
+
+    poll(notes, at(60))
+
+    assert codes(notes, at(60)) == {"long_gap"}
+
+
+@pytest.mark.parametrize(("at_once", "found"), [(5, set()), (6, {"over_the_limit"})], ids=str)
+def test_the_limit_is_five_at_once(at_once: int, found: set[str]):
+    assert codes(polled(*[at(0)] * at_once), at(1)) == found
+
+
+def test_five_a_second_for_long_are_within_the_limit_and_six_are_not():
+    assert codes(polled(*every(0.2, count=100)), at(30)) == set()
+    assert codes(polled(*every(1 / 6, count=100)), at(30)) == {"over_the_limit"}
+
+
+def test_who_keeps_to_one_of_the_clocks_is_not_over_the_limit_where_time_is_moved_by_hand():
+    by_hand = polled(*(at(number, real=number / 1000) for number in range(20)))
+    in_real_time = polled(*(at(0, real=number) for number in range(20)))
+
+    assert codes(by_hand, at(20, real=1), Pace.VIRTUAL) == set()
+    assert codes(in_real_time, at(0, real=20), Pace.VIRTUAL) == set()
+    assert codes(by_hand, at(20, real=1), Pace.REAL) == {"over_the_limit"}
+
+
+@pytest.mark.parametrize(
+    ("version", "is_fault", "lacks"),
+    [
+        ("2017-08-01", True, "Preempt and Terminate events, nor the members Description"),
+        ("2017-11-01", True, "Terminate events"),
+        ("2019-08-01", False, "the members DurationInSeconds"),
+    ],
+)
+def test_an_old_version_is_a_fault_where_it_hides_events(version: str, is_fault: bool, lacks: str):  # noqa: FBT001 - a row of the table
+    (found,) = report_on(polled(*every(1), version=version), at(10), Pace.REAL).findings
+
+    assert (found.code, found.is_fault) == ("old_version", is_fault)
+    assert f"{version}, which does not show {lacks}" in found.sentence
+
+
+def test_who_never_got_the_document_is_told_how_to_ask():
+    notes = GuestNotes("web-0")
+    for moment in every(1):
+        fail(notes, moment, 400)
+        notes.bad_requests += 1
+
+    report = report_on(notes, at(10), Pace.REAL)
+
+    assert not report.is_good
+    assert "Metadata: true" in report.findings[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (1, "One of its requests was refused as it was put; others were granted. Look at the body of the answer"),
+        (
+            2,
+            "2 of its requests were refused as they were put; others were granted. Look at the body of the answer",
+        ),
+    ],
+    ids=["one", "two"],
+)
+def test_who_was_refused_now_and_then_is_told_how_often_and_where_to_look(count: int, said: str):
+    notes = polled(*every(1))
+    notes.bad_requests += count
+
+    (found,) = report_on(notes, at(10), Pace.REAL).findings
+
+    assert found.code == "bad_requests"
+    assert found.sentence.startswith(said)
+
+
+# What it does with errors.
+
+
+def test_who_tries_again_at_once_hammers():
+    notes = polled(*every(1))
+    for tenth in range(5):
+        fail(notes, at(10 + tenth / 10))
+    poll(notes, at(12))
+
+    assert codes(notes, at(13)) == {"hammered_after_errors"}
+
+
+def test_who_comes_back_after_a_second_does_not():
+    notes = polled(*every(1))
+    for second in range(10, 20):
+        fail(notes, at(second))
+    poll(notes, at(20))
+
+    report = report_on(notes, at(21), Pace.VIRTUAL)
+
+    assert report.is_good
+    assert (report.errors.count, report.errors.put_in, report.errors.longest_return_seconds) == (10, 10, 1)
+    assert "It was answered with an error 10 times (503: 10; 10 of them by a fault that was asked for)" in str(
+        report.facts
+    )
+
+
+@pytest.mark.parametrize(("now", "found"), [(70, set()), (71, {"gave_up_after_errors"})], ids=["wait", "gone"])
+def test_who_asks_no_more_after_an_error_has_given_up(now: int, found: set[str]):
+    notes = polled(*every(1))
+    fail(notes, at(10), 0)
+
+    assert codes(notes, at(now)) == found
+
+
+# Bounds and words.
+
+
+def test_of_events_that_are_not_kept_what_is_to_be_said_is_kept():
+    notes = polled(*every(1))
+    for number in range(100):
+        life = EventLife(str(number), Kind.REBOOT, ("web-0",), 900.0, announced=at(10))
+        notes.take_up(life)
+        start(life, 20)
+        end(life, 30)
+        let_go_of_oldest(notes, at(31), Pace.VIRTUAL, 32)
+
+    report = report_on(notes, at(32), Pace.VIRTUAL)
+
+    assert (len(report.events), report.earlier_events) == (32, 68)
+    assert [(each.code, each.count) for each in report.findings] == [("missed_event", 100)]
+
+
+def test_others_events_are_let_go_of_first():
+    notes = polled(*every(1))
+    mine = reboot(notes)
+    for number in range(10):
+        notes.take_up(EventLife(str(number), Kind.REBOOT, ("web-1",), 900.0))
+    let_go_of_oldest(notes, at(31), Pace.VIRTUAL, 3)
+
+    assert list(notes.events) == [mine.id, "8", "9"]
+
+
+def test_a_copy_does_not_change_with_the_notes():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    copy = notes.copy()
+
+    start(life, 20)
+    poll(notes, at(60))
+
+    assert copy.events["ID"].life.started is None
+    assert (copy.polls, copy.gaps.longest_virtual, copy.versions[NEWEST]) == (11, 2, 11)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.01, "less than 0.1 s"), (0.4, "0.4 s"), (5, "5 s"), (60, "60 s"), (125, "2 min 5 s"), (900, "15 min")],
+)
+def test_a_length_of_time_is_told_as_people_would(seconds: float, text: str):
+    assert long(seconds) == text
+
+
+def test_what_a_gap_means_is_said_for_shorter_ones_too():
+    assert what_gaps_mean(20).startswith(
+        "An eviction (Preempt) is announced 30 s ahead: at worst 10 s of them are left."
+    )

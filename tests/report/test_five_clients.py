@@ -1,0 +1,117 @@
+"""Five clients over real sockets in virtual time: each has one fault, and the report names it for no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.fleets import SMALL
+from tests.report.clients import Client, DeafClient, MeddlingClient, SilentClient, SlowClient, play
+from tests.running import running
+
+_CLIENTS = {
+    "web-0": Client,
+    "web-1": MeddlingClient,
+    "frugal": SlowClient,
+    "twin": SilentClient,
+    "solo": DeafClient,
+}
+
+
+@pytest.fixture(scope="module")
+def reports() -> Iterator[dict[str, Any]]:
+    """What is said of each after half an hour in which all that can happen to them has happened."""
+    with running(SMALL, watch_guests=None) as service:
+        clients = [kind(vm, service.guest(vm)) for vm, kind in _CLIENTS.items()]
+        second = play(service, clients, seconds=60)
+        for vm in _CLIENTS:
+            service.post(f"/v1/vms/{vm}/restart")
+        second = play(service, clients, first=second, seconds=20 * 60)
+        service.post("/v1/hosts/host-2/maintain", {"kind": "Freeze"})  # web-2, which nobody runs a client in
+        second = play(service, clients, first=second, seconds=125)
+        service.post("/v1/vms/frugal/evict")  # it has asked five seconds ago
+        play(service, clients, first=second, seconds=50)
+        yield {guest["vm"]: guest for guest in service.get("/v1/report")["guests"]}
+
+
+def with_finding(reports: dict[str, Any], code: str) -> set[str]:
+    return {vm for vm, report in reports.items() if code in {each["code"] for each in report["findings"]}}
+
+
+@pytest.mark.parametrize(
+    ("code", "vm"),
+    [
+        ("too_slow", "frugal"),
+        ("missed_event", "frugal"),
+        ("never_approved", "twin"),
+        ("approved_others", "web-1"),
+        ("deaf_to_the_end", "solo"),
+    ],
+)
+def test_a_fault_is_in_the_report_of_its_client_and_of_no_other(reports: dict[str, Any], code: str, vm: str):
+    assert with_finding(reports, code) == {vm}
+
+
+def test_nothing_else_is_found(reports: dict[str, Any]):
+    found = {vm: {each["code"] for each in report["findings"]} for vm, report in reports.items()}
+
+    assert found == {
+        "web-0": set(),
+        "web-1": {"approved_others"},
+        "frugal": {"too_slow", "missed_event"},
+        "twin": {"never_approved"},
+        "solo": {"deaf_to_the_end"},
+    }
+
+
+def test_the_good_client_is_told_so_and_what_it_did(reports: dict[str, Any]):
+    good = reports["web-0"]
+
+    assert (good["is_good"], good["summary"]) == (True, "web-0 does well: there is nothing to mend.")
+    assert good["polls"]["usual_gap_seconds"] == good["polls"]["longest_gap_seconds"] == 5
+    assert good["limit"] == {"requests_per_second": 5, "is_kept": True, "beyond": 0}
+    assert good["versions"] == {"2020-07-01": good["polls"]["count"]}
+    own = [event for event in good["events"] if event["names_it"]]
+    assert [(event["kind"], event["phase"], event["approved_after_seconds"]) for event in own] == [
+        ("Reboot", "Completed", 0)
+    ]
+    assert 0 <= own[0]["end_noticed_after_seconds"] <= 5
+
+
+def test_who_does_not_approve_is_not_blamed_for_it(reports: dict[str, Any]):
+    silent = reports["twin"]
+
+    assert silent["is_good"]
+    assert [each["is_fault"] for each in silent["findings"]] == [False]
+    assert "That is allowed" in silent["findings"][0]["sentence"]
+
+
+def test_a_client_that_asks_every_minute_is_told_what_that_means_for_an_eviction(reports: dict[str, Any]):
+    slow, missed = reports["frugal"]["findings"]
+
+    assert slow["sentence"] == (
+        "It asks every 60 s. An eviction (Preempt) is announced 30 s ahead: it can come and go without being "
+        "seen. Of the other notices at worst this is left: Freeze 14 min of 15 min, Reboot 14 min of 15 min, "
+        "Redeploy 9 min of 10 min, Terminate 4 min of 5 min. Ask once a second."
+    )
+    assert missed["sentence"].startswith("It never saw Preempt of frugal (")
+    assert "announced 30 s ahead" in missed["sentence"]
+
+
+def test_approvals_of_others_events_name_the_event(reports: dict[str, Any]):
+    (finding,) = reports["web-1"]["findings"]
+    event = next(each for each in reports["web-1"]["events"] if each["event"] == finding["event"])
+
+    assert (finding["count"], event["kind"], event["resources"]) == (1, "Freeze", ["web-2"])
+    assert "which does not name it" in finding["sentence"]
+
+
+def test_who_does_not_hear_the_end_is_told_since_when(reports: dict[str, Any]):
+    (finding,) = reports["solo"]["findings"]
+    (event,) = reports["solo"]["events"]
+
+    assert event["phase"] == "Completed"
+    assert event["end_noticed_after_seconds"] is None
+    assert "it stopped asking. Its last poll was 2" in finding["sentence"]

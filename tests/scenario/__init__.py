@@ -1,0 +1,1 @@
+"""Scenarios: files that are checked, played and held against what they expect."""

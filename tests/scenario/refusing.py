@@ -1,0 +1,43 @@
+"""What files that are refused have in common: a fleet, what is done to it, and what is said."""
+
+from __future__ import annotations
+
+import pytest
+
+from forewarn.scenario.check import check
+from forewarn.scenario.file import BadScenario, read_scenario
+
+# Line 1 is empty; app-0 stands on lines 2 and 3, spot-0 on 5 to 7, gone-0 on 9 to 11.
+FLEET = """
+[[vms]]
+name = "app-0"
+
+[[vms]]
+name = "spot-0"
+priority = "Spot"
+
+[[vms]]
+name = "gone-0"
+terminate_notification = "PT5M"
+
+[[availability_sets]]
+name = "web"
+
+"""
+AFTER = FLEET.count("\n") + 1  # the line on which what is wrong begins
+RESTART = '[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'
+DELETE = '[[at]]\ntime = "1m"\ndo = "delete"\nvm = "gone-0"\n'
+MAINTAIN = '[[at]]\ntime = "1m"\ndo = "maintain"\nvm = "app-0"\nnotice = "2h"\n'
+EXPECT_OF_RESTART = f'{RESTART}[[expect]]\ntime = "2m"\nvm = "app-0"\n'
+EXPECT_OF_GUEST = f'[[guests]]\nvm = "app-0"\n{RESTART}[[expect]]\ntime = "16m"\nguest = "app-0"\n'
+APPROVING = '[[guests]]\nvm = "app-0"\napprove_after = "2m"\n'
+TOLD = "it is announced at 0:01:00 (line"
+UNAPPROVED = "15 min of notice, and nothing in this file approves it."
+LATE = "15 min of notice, and it is approved at 0:03:00 at the earliest."
+
+
+def refusal_of(text: str) -> tuple[str, ...]:
+    """Every line of the refusal."""
+    with pytest.raises(BadScenario) as refused:
+        check(read_scenario(text, "bad.toml"))
+    return refused.value.lines

@@ -1,0 +1,186 @@
+"""What is not as expected is told: what was expected, what was seen, when, and where it stands in the file."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from forewarn.scenario.model import Line
+from forewarn.scenario.player import Player
+from tests.scenario.stage import FLEET, play, read, unchecked
+
+SCENE = (
+    FLEET
+    + """
+[[guests]]
+vm = "app-0"
+every = "10s"
+approve_after = "2m"
+
+[[at]]
+time = "1m"
+do = "restart"
+vm = "app-0"
+
+"""
+)
+WRONG = [
+    ("3m", "phase", '"Scheduled"', "Scheduled", "Started"),
+    ("2m", "notice", '"20m"', "0:20:00", "0:15:00"),
+    ("2m", "not_before_in", '"15m"', "0:15:00", "0:14:00"),
+    ("4m", "not_before_in", '"15m"', "0:15:00", "it is Started"),
+    ("4m", "approved_by", '""', "nothing", "app-0"),
+    ("2m", "description", '"Maintenance."', "Maintenance.", "Virtual machine is going to be restarted"),
+    ("2m", "duration_seconds", "9", "9", "-1"),
+    ("2m", "source", '"Platform"', "Platform", "User"),
+    ("2m", "resources", '["app-0", "spot-0"]', "app-0, spot-0", "app-0"),
+    ("2m", "fault", '"early_start"', "early_start", "nothing"),
+    ("2m", "count", "2", "2", "1"),
+    ("2m", "empty", "true", "true", "false"),
+    ("2m", "events", "0", "0", "1"),
+    ("2m", "incarnation", "3", "3", "2"),
+    ("2m", "on", "false", "false", "true"),
+    ("2m", "state", '"down"', "down", "running"),
+    ("2m", "phase", '"none"', "none", "Scheduled"),
+]
+
+
+@pytest.mark.parametrize(
+    ("time", "key", "value", "expected", "seen"),
+    WRONG,
+    ids=[f"{row[1]} {row[4]}" for row in WRONG],
+)
+def test_what_is_not_as_expected_of_a_vm_is_told_with_what_was_seen(time, key, value, expected, seen):
+    played = play(unchecked(f'{SCENE}[[expect]]\ntime = "{time}"\nvm = "app-0"\n{key} = {value}\n'))
+
+    ((told_key, told_expected, told_seen),) = played.differences
+    assert (told_key, told_expected) == (key, expected)
+    assert told_seen.startswith(seen)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected", "seen"),
+    [
+        ("saw", '["Scheduled", "gone"]', "Scheduled, gone", "Scheduled, Started"),
+        ("status", "304", "304", "200"),
+        ("ids", "0", "0", "1"),
+    ],
+    ids=["saw", "status", "ids"],
+)
+def test_what_a_guest_was_not_told_as_expected_is_told(key, value, expected, seen):
+    played = play(read(f'{SCENE}[[expect]]\ntime = "0:03:10"\nguest = "app-0"\n{key} = {value}\n'))
+
+    assert played.differences == [(key, expected, seen)]
+
+
+def test_what_is_open_in_the_fleet_is_told():
+    played = play(read(f'{SCENE}[[expect]]\ntime = "2m"\nopen = 0\n'))
+
+    assert played.differences == [("open", "0", "1")]
+
+
+def test_an_event_that_never_came_is_told_so():
+    off = f'{FLEET}[scenario]\nenabled = false\n[[guests]]\nvm = "app-0"\nstarts = "59s"\nevery = "1h"\n'
+    text = (
+        f'{off}[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n[[expect]]\nvm = "app-0"\nphase = "Scheduled"\n'
+    )
+
+    def turn_off(player: Player) -> None:
+        player.emulator.service.plane.first_poll = lambda _: None  # a planted bug: nobody is ever told
+
+    played = play(read(text), turn_off)
+
+    assert played.differences == [("phase", "Scheduled", "no event of app-0")]
+
+
+def test_a_failure_knows_its_line_and_its_time_and_the_play_goes_on():
+    text = f'{SCENE}[[expect]]\ntime = "2m"\nvm = "app-0"\nevents = 0\n[[expect]]\ntime = "10m"\nopen = 0\n'
+
+    played = play(read(text))
+
+    (failure,) = played.outcome.failures
+    assert failure.line == Line("test.toml", SCENE.count("\n") + 1)
+    assert (failure.at, failure.subject) == (timedelta(minutes=2), "app-0")
+    assert played.outcome.held == 1
+    assert "NOT as expected: app-0: events is 1, not 0" in played.texts
+
+
+def test_what_the_engine_refuses_is_a_failure_on_its_line():
+    again = '[[at]]\ntime = "2m"\ndo = "restart"\nvm = "app-0"\n'
+
+    played = play(read(SCENE + again))
+
+    ((key, expected, seen),) = played.differences
+    assert (key, expected) == ("do", "restart")
+    assert seen.startswith("refused: app-0 cannot be restarted: ")
+    assert played.outcome.failures[0].line == Line("test.toml", SCENE.count("\n") + 1)
+
+
+def test_an_approval_of_nothing_is_a_failure():
+    played = play(unchecked(f'{FLEET}[[at]]\ntime = "1m"\ndo = "approve"\nvm = "app-0"\n'))
+
+    assert played.differences == [
+        ("do", "approve", "refused: No event of app-0 is open; there is nothing to approve.")
+    ]
+
+
+def test_a_deleted_vm_is_seen_as_deleted():
+    text = f'{FLEET}[[at]]\ntime = "1m"\ndo = "delete"\nvm = "app-0"\n[[expect]]\ntime = "90s"\nvm = "app-0"\n'
+
+    assert play(read(f'{text}state = "deleted"\n')).differences == []
+    assert play(read(f"{text}on = true\n")).differences == [("on", "true", "the VM is deleted")]
+
+
+def test_an_operator_approves_and_is_named():
+    text = (
+        f'{FLEET}[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'
+        '[[at]]\ntime = "2m"\ndo = "approve"\nvm = "app-0"\nwho = "ops"\n'
+        '[[expect]]\ntime = "2m"\nvm = "app-0"\nphase = "Started"\napproved_by = "ops"\n'
+    )
+
+    assert play(read(text)).outcome.held == 1
+
+
+def test_a_guest_approves_only_the_kinds_that_it_is_to():
+    text = SCENE.replace('approve_after = "2m"', 'approve_after = "2m"\napproves = ["Freeze"]')
+
+    played = play(
+        read(f'{text}[[expect]]\ntime = "0:15:59"\nvm = "app-0"\nphase = "Scheduled"\napproved_by = ""\n')
+    )
+
+    assert played.differences == []
+
+
+@pytest.mark.parametrize(
+    ("version", "others", "phase"),
+    [("2020-07-01", "false", "Scheduled"), ("2020-07-01", "true", "Started"), ("2017-03-01", "true", "Started")],
+    ids=["its own only", "others' too", "in the first version too"],
+)
+def test_a_guest_approves_events_of_others_only_where_it_is_to(version: str, others: str, phase: str):
+    text = f"""
+[[availability_sets]]
+name = "web"
+[[vms]]
+name = "web-0"
+availability_set = "web"
+[[vms]]
+name = "web-1"
+availability_set = "web"
+[[guests]]
+vm = "web-1"
+every = "10s"
+version = "{version}"
+approve_after = "1m"
+others = {others}
+[[at]]
+time = "0s"
+do = "restart"
+vm = "web-0"
+[[expect]]
+time = "1m"
+vm = "web-0"
+phase = "{phase}"
+"""
+
+    assert play(read(text)).differences == []
