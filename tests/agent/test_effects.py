@@ -177,31 +177,22 @@ def test_a_failed_attempt_of_an_open_event_keeps_others_from_undoing_under_its_f
     assert world.outcome("E2", "drain", UNDO) is SKIPPED
 
 
-def test_a_state_that_two_attempts_were_after_is_undone_once():
-    step = a_state(on_failure=OnFailure.CONTINUE)
+@pytest.mark.parametrize(
+    ("is_state", "undone"), [(True, 1), (False, 2)], ids=["a state: once", "for each event: one after the other"]
+)
+def test_what_two_attempts_were_after_is_undone(*, is_state: bool, undone: int):
+    step = a_step(on_failure=OnFailure.CONTINUE, is_for_all_events=is_state)
     world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
     world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
 
     world.go("E1", "E2")
-    first = world.running()
-    world.end(*first[0])
+    at_once = []
+    while running := world.running():
+        at_once.append(len(running))
+        world.end(*running[0])
 
-    assert len(first) == 1
-    assert world.running() == []
+    assert at_once == [1] * undone
     assert (world.is_closed("E1"), world.is_closed("E2")) == (True, True)
-
-
-def test_what_two_attempts_did_for_each_event_is_undone_one_after_the_other():
-    step = a_step(on_failure=OnFailure.CONTINUE)
-    world = World.of(a_profile(step, approval=Approval.NEVER)).see(an_event("E1"))
-    world.end("E1", "drain", outcome=FAILED).see(an_event("E2")).end("E2", "drain")
-
-    world.go("E1", "E2")
-    first = world.running()
-    world.end(*first[0])
-
-    assert len(first) == 1
-    assert len(world.running()) == 1
 
 
 def test_the_same_step_in_another_profile_is_the_same_effect():

@@ -16,9 +16,10 @@ import pytest
 from forewarn.drivers.machines import Trouble
 from tests.cli.command import FOREWARN, CommandLine, environment, shown
 from tests.cli.conftest import command_line
+from tests.cli.meanwhile import Meanwhile
 from tests.cli.test_rollout import started
 from tests.rollouts.bench import grid
-from tests.running import RunningService, running, wait_until
+from tests.running import RunningService, running
 
 _NOTICE = "the notice to end at 12:15:00Z (scope set0 is off, nobody there can approve)"
 
@@ -30,15 +31,15 @@ def service() -> Iterator[RunningService]:
         yield made
 
 
-class Watch:
-    """`forewarn rollout watch` in a process of its own, on a terminal or not."""
+class Watch(Meanwhile):
+    """`forewarn rollout watch`, on a terminal or not."""
 
     def __init__(self, directory: Path, url: str, *arguments: str, columns: int = 0) -> None:
-        self._file, self._err = directory / "out", directory / "err"
+        self._out, self._err = directory / "out", directory / "err"
         self._terminal: int | None = None
         self._seen = b""
         variables = {"COLUMNS": str(columns)} if columns else {}
-        with self._file.open("w") as out, self._err.open("w") as err:
+        with self._out.open("w") as out, self._err.open("w") as err:
             theirs = out.fileno()
             if columns:
                 self._terminal, theirs = pty.openpty()
@@ -56,7 +57,7 @@ class Watch:
     def out(self) -> str:
         """All that it has shown so far."""
         if self._terminal is None:
-            return self._file.read_text()
+            return self._out.read_text()
         try:
             while block := os.read(self._terminal, 65536):
                 self._seen += block
@@ -65,22 +66,8 @@ class Watch:
         except OSError:  # how Linux says that the other side is closed
             os.close(self._terminal)
             self._terminal = None
-            self._file.write_bytes(self._seen)
+            self._out.write_bytes(self._seen)
         return self._seen.decode()
-
-    @property
-    def err(self) -> str:
-        return self._err.read_text()
-
-    def wait_for(self, text: str) -> None:
-        wait_until(lambda: text in self.out, f"{text!r} from the watch; so far {self.out!r} {self.err!r}")
-
-    def ends(self) -> int:
-        """Its exit code; it has to end by itself."""
-        try:
-            return self.process.wait(20)
-        finally:
-            self.process.kill()
 
 
 def test_a_watched_rollout_is_told_line_by_line_until_it_ends(

@@ -6,14 +6,14 @@ import json
 import re
 import signal
 import socket
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from forewarn.scenario import shelf
-from tests.cli.command import FOREWARN, environment, forewarn, shown
-from tests.running import call, free_port, wait_until
+from tests.cli.command import forewarn, shown
+from tests.cli.meanwhile import Meanwhile
+from tests.running import call, free_port
 
 SCENE = """\
 [scenario]
@@ -91,32 +91,11 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-class Playing:
-    """`forewarn scenario play` in a process of its own."""
+class Playing(Meanwhile):
+    """`forewarn scenario play`."""
 
     def __init__(self, directory: Path, *arguments: str) -> None:
-        self._out, self._err = directory / "out", directory / "err"
-        with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(
-                [FOREWARN, "scenario", "play", *arguments], stdout=out, stderr=err, env=environment()
-            )
-
-    @property
-    def out(self) -> str:
-        return self._out.read_text()
-
-    @property
-    def err(self) -> str:
-        return self._err.read_text()
-
-    def wait_for(self, text: str) -> None:
-        wait_until(lambda: text in self.out, f"{text!r}; so far {self.out!r} {self.err!r}")
-
-    def ends(self) -> int:
-        try:
-            return self.process.wait(20)
-        finally:
-            self.process.kill()
+        super().__init__(directory, "scenario", "play", *arguments)
 
 
 def test_the_list_names_every_scenario_of_the_library_with_what_happens():

@@ -4,46 +4,24 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from forewarn.drivers.machines import Trouble
-from tests.cli.command import FOREWARN, CommandLine, environment, shown
+from tests.cli.command import CommandLine, shown
 from tests.cli.conftest import command_line
+from tests.cli.meanwhile import Meanwhile
 from tests.cli.test_event import restarted, short
 from tests.fleets import SMALL
-from tests.running import RunningService, wait_until
+from tests.running import RunningService
 
 
-class Watch:
-    """`forewarn event watch` in a process of its own; once it has told something, it misses nothing."""
+class Watch(Meanwhile):
+    """`forewarn event watch`."""
 
     def __init__(self, directory: Path, url: str, *arguments: str) -> None:
-        self._out, self._err = directory / "out", directory / "err"
-        with self._out.open("w") as out, self._err.open("w") as err:
-            self.process = subprocess.Popen(
-                [FOREWARN, "event", "watch", *arguments, "--url", url], stdout=out, stderr=err, env=environment()
-            )
-
-    @property
-    def out(self) -> str:
-        return self._out.read_text()
-
-    @property
-    def err(self) -> str:
-        return self._err.read_text()
-
-    def wait_for(self, text: str) -> None:
-        wait_until(lambda: text in self.out, f"{text!r} from the watch; so far {self.out!r} {self.err!r}")
-
-    def ends(self) -> int:
-        """Its exit code; it has to end by itself."""
-        try:
-            return self.process.wait(20)
-        finally:
-            self.process.kill()
+        super().__init__(directory, "event", "watch", *arguments, "--url", url)
 
 
 def test_a_watched_event_is_told_line_by_line_until_it_ends(

@@ -281,6 +281,9 @@ def test_a_replay_at_a_rate_plays_on_when_whoever_reads_what_it_says_leaves(tmp_
         leave(process)
 
         wait_until(lambda: read(port)["DocumentIncarnation"] == 3, "the last document")
+        process.send_signal(signal.SIGTERM)
+
+        assert process.wait(30) == 0
 
 
 def test_a_damaged_file_is_refused_with_the_line_and_played_when_told_to(tmp_path: Path):
