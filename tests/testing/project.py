@@ -12,6 +12,9 @@ from typing import Any
 
 from tests.running import ROOT
 
+# What makes a pytest say more or less than at a desk: in CI its summary repeats a failure's whole text.
+THEIR_WORDS = {"CI", "BUILD_NUMBER", "PYTEST_ADDOPTS", "PY_COLORS", "NO_COLOR", "FORCE_COLOR"}
+
 # Each line of the log is what one test took, from its set-up to its end.
 TIMED = """
 import json, os, time
@@ -62,7 +65,7 @@ class Project:
         log.unlink(missing_ok=True)
         self.write("conftest.py", TIMED)
         self.write("pytest.ini", "[pytest]\nfilterwarnings = error\naddopts = --strict-markers\n")
-        environment = os.environ | {
+        environment = {name: value for name, value in os.environ.items() if name not in THEIR_WORDS} | {
             "PYTHONPATH": str(ROOT / "src"),
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "TIMES": str(log),
