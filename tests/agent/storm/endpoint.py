@@ -102,7 +102,7 @@ class Endpoint:
         for _ in range(100_000):
             now = self._hours.monotonic()
             left = seconds if until_changed is None else min(seconds, self._next_change(now) - now)
-            self._hours.wait(left, is_ready, key, holds=connection)
+            self._hours.wait(left, is_ready, key, holds=connection, is_approval=asked.method == "POST")
             seconds -= self._hours.monotonic() - now
             if seconds <= 0 or is_ready():
                 return

@@ -1,7 +1,8 @@
 """Virtual time for real threads: it passes only while every thread of the agent waits, and then at once.
 
 One thread goes on at a time, in an order that depends on nothing but what they wait for. Sockets are real: a
-thread that waits for an answer counts as waiting once the endpoint has the request in hand.
+thread that waits for an answer counts as waiting once the endpoint has its request in hand. Even on loopback what
+one side has sent or closed may reach the other later, and time does not pass before it has.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class _Wait:
     key: str  # of those who are ready at the same time the first by this goes on
     answer_on: socket.socket | None = None  # an answer is waited for
     holds: socket.socket | None = None  # a request is held, whose answer somebody waits for
+    is_approval: bool = False  # the request that is held
     go: threading.Event = field(default_factory=threading.Event)
 
 
@@ -127,13 +129,31 @@ class Hours:
             for thread in threading.enumerate()
             if thread not in self._strangers | waiting and thread.name != ENDPOINT
         ]
-        asking = [name for name in busy if name.startswith("approve ")]  # a thread that does nothing but ask
+        approving = [name for name in busy if name.startswith("approve ")]  # a thread that does nothing but ask
         busy += [thread.name for thread in self._answering if thread.is_alive()]
-        if len(busy) > len(asking):
+        if len(busy) > len(approving):
             return busy
-        asking += [wait.thread.name for wait in self._waits if wait.answer_on and not is_readable(wait.answer_on)]
-        held = sum(1 for wait in self._waits if wait.holds and not is_readable(wait.holds))
-        return asking if len(asking) > held else []
+        held = [wait for wait in self._waits if wait.holds and not is_readable(wait.holds)]
+        if len(approving) > sum(wait.is_approval for wait in held):
+            return approving
+        return self._under_way(held)
+
+    def _under_way(self, held: list[_Wait]) -> list[str]:
+        """Questions that have not arrived, answers that have not, and ends of connections that were left."""
+        asked = {
+            wait.answer_on.getsockname()
+            for wait in self._waits
+            if wait.answer_on and not is_readable(wait.answer_on)
+        }
+        in_hand = {_other_side(wait.holds) for wait in held if wait.holds and not wait.is_approval}
+        return [f"what is on its way from {place}" for place in asked ^ in_hand]
+
+
+def _other_side(connection: socket.socket) -> Any:
+    try:
+        return connection.getpeername()
+    except OSError:  # broken off a moment ago: the next glance finds it readable
+        return None
 
 
 def is_readable(connection: socket.socket) -> bool:
