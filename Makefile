@@ -8,6 +8,9 @@ PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --editable
 # What `make test-all` and `make bench` take from Debian.
 SYSTEM_PACKAGES := curl dnsmasq-base haproxy iproute2 isc-dhcp-client nginx-light wrk
 
+# Tests that talk to real parts wait for them half of the time: one more worker than there are cores.
+WORKERS = $$(($$(nproc) + 1))
+
 # Azure's own clients, which `make test-all` runs against us: an SDK of years ago, and the newest CLI. Each has a
 # virtual environment of its own, as they want other versions of the same libraries.
 AZURE_OLD := .venv-azure-old
@@ -30,7 +33,7 @@ test: $(VENV)/.test-installed ## every test that needs no root and no system pac
 	$(BIN)/pytest -n auto -m "not system and not long"
 
 test-all: $(VENV)/.test-installed system-packages azure-clients ## on Debian as root: everything, nothing skipped
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(WORKERS)
 
 simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),0-999)

@@ -17,6 +17,11 @@ def pytest_configure():
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]):
+    """What takes minutes comes first: at the end everybody would wait for it."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture
 def service() -> Iterator[RunningService]:
     """A fresh service with a fleet of every kind of scope, on a virtual clock."""

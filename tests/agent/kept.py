@@ -15,7 +15,8 @@ from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.handlers.base import Option, Result, Task
 from forewarn.agent.journal import Journal
-from forewarn.agent.keeper import Keeper, Named, Nudge
+from forewarn.agent.keeper import Keeper
+from forewarn.agent.messages import Named, Nudge
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.policy import Profile, Rule

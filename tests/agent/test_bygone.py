@@ -258,7 +258,7 @@ def test_what_a_step_remembers_does_not_lie_where_it_lay_before_it_was_edited():
 
     places = [memory_of(step, scene) for step in (EDITED, replace(DRAIN.steps[0], name=KEPT_AS))]
 
-    assert places == [f"command/drain/drain/{recipe_of(EDITED, 'Reboot').likeness}", "command/drain/drain"]
+    assert places == [f"command/{recipe_of(EDITED, 'Reboot').likeness}", "command/drain/drain"]
 
 
 def test_a_case_that_is_given_another_profile_is_prepared_by_that_too_and_all_of_it_is_undone():

@@ -188,5 +188,10 @@ def _acted(run) -> bool:
 
 TestAtLarge = AtLarge.TestCase
 TestAtLarge.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=60,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )

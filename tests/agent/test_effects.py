@@ -303,7 +303,7 @@ def test_another_kind_of_handler_is_not_given_what_it_could_not_read():
     mine = a_case(runs={("drain", DO): a_run(DONE, memory="haproxy/drain/drain")})
     drain = a_profile(a_step(uses="systemd"))
 
-    assert memory_of(drain.steps[0], Scene(mine, drain, (), NOW)) == "systemd/drain/drain"
+    assert memory_of(drain.steps[0], Scene(mine, drain, (), NOW)).startswith("systemd/")
 
 
 def test_a_state_is_not_undone_before_what_another_event_built_on_it():

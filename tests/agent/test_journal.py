@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -166,26 +167,145 @@ def test_an_entry_that_cannot_be_read_is_not_written_over(tmp_path: Path):
     assert journal.load() == [FULL]
 
 
-@pytest.mark.parametrize("content", [b"this is no database" * 100, None], ids=["another file", "torn pages"])
-def test_a_broken_journal_is_set_aside_and_said(tmp_path: Path, content: bytes | None):
-    Journal(tmp_path).save(FULL)
-    path = tmp_path / "journal.db"
-    if content is None:
-        with sqlite3.connect(path) as rows:
-            rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        rows.close()
-        content = path.read_bytes()[:100] + os.urandom(len(path.read_bytes()) - 100)
-    path.write_bytes(content)
-    for left in tmp_path.glob("journal.db-*"):
-        left.unlink()
+def test_an_entry_that_cannot_be_read_is_told_of_at_every_start_until_something_is_known_again(tmp_path: Path):
+    with closing(Journal(tmp_path)) as journal:
+        journal._rows.execute("INSERT INTO cases (id, body) VALUES (?, '{\"event\": 1}')", (FULL.id,))
 
-    journal = Journal(tmp_path)
+    told = []
+    for _ in range(3):
+        with closing(Journal(tmp_path)) as journal:
+            journal.load()
+            told.append((journal.unreadable, len(journal.oddities)))
+    with closing(Journal(tmp_path)) as journal:
+        journal.load()
+        journal.save(FULL)
+    with closing(Journal(tmp_path)) as journal:
+        known = journal.load()
 
-    assert journal.load() == []
+    assert told == [({FULL.id}, 1)] * 3
+    assert (known, journal.unreadable) == ([FULL], set())
+
+
+def test_an_entry_that_a_later_agent_can_read_comes_back(tmp_path: Path):
+    with closing(Journal(tmp_path)) as journal:
+        journal.save(FULL, FULL_OF_OTHERS)
+        body = journal._rows.execute("SELECT body FROM cases WHERE id = ?", (FULL.id,)).fetchone()
+        journal._rows.execute("UPDATE cases SET body = '[]' WHERE id = ?", (FULL.id,))
+        without = journal.load()
+        journal._rows.execute("UPDATE cases SET body = ? WHERE body = '[]'", body)
+
+    with closing(Journal(tmp_path)) as journal:
+        known = journal.load()
+    with closing(Journal(tmp_path)) as journal:
+        again = journal.load()
+
+    assert without == [FULL_OF_OTHERS]
+    assert known == again == [FULL, FULL_OF_OTHERS]
+
+
+def test_an_entry_that_is_no_text_costs_no_other(tmp_path: Path):
+    with closing(Journal(tmp_path)) as journal:
+        journal.save(FULL, FULL_OF_OTHERS)
+        journal._rows.execute("UPDATE cases SET body = CAST(x'7bff7d' AS TEXT) WHERE id = ?", (FULL.id,))
+
+    with closing(Journal(tmp_path)) as journal:
+        assert journal.load() == [FULL_OF_OTHERS]
+        assert journal.unreadable == {FULL.id}
+
+
+def a_file_of(cases: int, place: Path) -> tuple[Path, bytes]:
+    """A journal that is not open, whole in its one file."""
+    with closing(Journal(place)) as journal:
+        journal.save(*(replace(FULL, event=an_event(f"E{number}")) for number in range(cases)))
+        journal._rows.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path = place / "journal.db"
+    return path, path.read_bytes()
+
+
+def torn(content: bytes, page: int) -> bytes:
+    return content[: page * 4096] + bytes(0x5A for _ in range(4096)) + content[(page + 1) * 4096 :]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda _: b"this is no database" * 100,
+        lambda content: content[:100] + os.urandom(len(content) - 100),
+        lambda content: torn(content, 1),
+        lambda content: torn(content, 4),
+        lambda content: torn(content, len(content) // 4096 - 1),
+    ],
+    ids=["another file", "torn pages", "the second page", "one in the middle", "the last page"],
+)
+def test_a_broken_journal_is_set_aside_and_said(tmp_path: Path, spoil):
+    path, content = a_file_of(60, tmp_path)
+    path.write_bytes(spoil(content))
+
+    with closing(Journal(tmp_path)) as journal:
+        known = journal.load()
+        journal.save(FULL)
+        assert journal.load() == [FULL]
+
+    assert known == []
     assert (tmp_path / "journal.db.broken-1").exists()
     assert "was set aside" in journal.oddities[0]
-    journal.save(FULL)
-    assert journal.load() == [FULL]
+
+
+def test_a_journal_that_turns_out_to_be_broken_when_it_is_read_is_set_aside_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path, content = a_file_of(60, tmp_path)
+    path.write_bytes(torn(content, 4))
+    monkeypatch.setattr("forewarn.agent.journal._refuse_spoilt", lambda _: None)  # as if it had broken since
+
+    with closing(Journal(tmp_path)) as journal:
+        assert journal.load() == []
+        journal.save(FULL)
+        assert journal.load() == [FULL]
+
+    assert (tmp_path / "journal.db.broken-1").exists()
+
+
+def test_a_journal_that_begins_beside_a_broken_one_knows_until_it_is_told_that_somebody_has_looked(tmp_path: Path):
+    with closing(Journal(tmp_path)) as journal:
+        first = journal.is_after_a_loss
+    (tmp_path / "journal.db").write_bytes(b"this is no database" * 100)
+    with closing(Journal(tmp_path)) as journal:
+        broken = journal.is_after_a_loss
+    with closing(Journal(tmp_path)) as journal:
+        restarted = journal.is_after_a_loss
+        journal.forget_loss()
+    with closing(Journal(tmp_path)) as journal:
+        looked = journal.is_after_a_loss
+
+    assert (first, broken, restarted, looked) == (False, True, True, False)
+
+
+def test_a_journal_knows_of_a_loss_though_whoever_set_it_aside_got_no_further(tmp_path: Path):
+    (tmp_path / "journal.db.broken-1").write_bytes(b"this is no database" * 100)
+
+    with closing(Journal(tmp_path)) as journal:
+        assert journal.is_after_a_loss
+
+
+def test_half_a_character_is_kept_as_it_is(tmp_path: Path):
+    odd = replace(FULL, why="half a character: \ud83d")
+
+    with closing(Journal(tmp_path)) as journal:
+        journal.save(odd)
+
+        assert journal.load() == [odd]
+
+
+def test_what_is_purged_is_purged_at_once_however_much_it_is(tmp_path: Path):
+    said: list[str] = []
+    with closing(Journal(tmp_path)) as journal:
+        journal.save(*(a_case(an_event(f"E{n}"), closed_at=NOW) for n in range(50)))
+        journal._rows.set_trace_callback(said.append)
+        purged = journal.purge(NOW + timedelta(days=1))
+
+    assert len(purged) == 50
+    assert len(said) <= 2
 
 
 def test_a_broken_journal_is_set_aside_with_the_log_that_sqlite_has_left_beside_it(tmp_path: Path):

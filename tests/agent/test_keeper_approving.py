@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
+import pytest
+
+from forewarn.agent.approving import Answered, Approver
 from forewarn.agent.case import Consent, Ending
 from tests.agent.azure import Asked, Azure, Fault, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import a_profile, a_step
+from tests.running import wait_until
 
 DRAIN = a_profile(a_step())
+
+
+def no_more_threads(_: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")
 
 
 def is_approved(case) -> bool:
@@ -44,6 +53,23 @@ def test_an_approval_of_what_is_gone_meanwhile_is_not_asked_again(azure: Azure, 
 
     assert len([each for each in azure.asked if each.method == "POST"]) == 1
     assert over.ending is Ending.CANCELLED
+
+
+def test_an_approval_for_which_there_is_no_thread_has_failed_and_is_sent_again():
+    told: list[Answered] = []
+    sent: list[str] = []
+    approver = Approver(sent.append, told.append)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_more_threads)
+        first = approver.send("E1")
+    approver.settle(told.pop())
+    again = approver.send("E1")
+    wait_until(lambda: told, "the second")
+
+    assert (first, again) == (True, True)
+    assert sent == ["E1"]
+    assert told[0].problem is None
 
 
 def test_an_approval_that_takes_long_holds_nothing_up(azure: Azure, tmp_path: Path):

@@ -14,6 +14,7 @@ from forewarn.agent.policy import Approval, Together
 from tests.agent.azure import Azure, Fault, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import a_profile, a_step
+from tests.agent.looking import STEADY
 from tests.running import wait_until
 
 
@@ -48,10 +49,13 @@ def test_a_follower_whose_endpoint_falls_silent_takes_its_word_back(azure: Azure
         azure.show(event("E1", Resources=["web-9", "web-0"]))
         wait_until(lambda: company.told[-1], "its word")
         seen_as = as_seen(agent.case().event)
+        [word] = company.told[-1]
+        holds_for = word.until - STEADY()
         azure.fail_always(lambda _: Fault(500))
         wait_until(lambda: not company.told[-1], "the word to be taken back", 10)
 
     assert company.told == [frozenset(), {Promise("E1", "web-0", "web-9", seen_as)}, frozenset()]
+    assert holds_for <= agent.settings.fresh_within.total_seconds(), "also if nobody took it back"
 
 
 def test_a_follower_whose_endpoint_holds_questions_gives_its_word_once_and_keeps_it(azure: Azure, tmp_path: Path):

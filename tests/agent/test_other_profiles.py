@@ -9,7 +9,7 @@ from typing import Any
 from forewarn.agent.policy import Approval, Occasion, Profile
 from forewarn.agent.standing import Phase, phase_of
 from forewarn.agent.steps import Begin
-from tests.agent.little_world import BEGUN, DO, DONE, SKIPPED, UNDO, World, a_profile, a_step, an_event
+from tests.agent.little_world import BEGUN, DO, DONE, FAILED, SKIPPED, UNDO, World, a_profile, a_step, an_event
 
 LIGHT = a_profile(a_step("note"), name="light", approval=Approval.NEVER)
 
@@ -49,6 +49,14 @@ def test_a_profile_whose_time_had_not_come_does_not_begin_after_the_platform():
     world.start("E1")
 
     assert world.running() == []
+
+
+def test_an_event_that_starts_before_its_preparation_was_wanted_does_not_count_as_prepared():
+    world = World.of(LIGHT).see(an_event(), "light").end("E1", "note", outcome=FAILED)
+
+    met_with(world, a_profile(a_step("stop"), name="heavy", lead_seconds=60)).start("E1")
+
+    assert world.cases["E1"].prepared_at is None
 
 
 def test_what_was_told_on_another_occasion_under_the_same_name_is_told_too():

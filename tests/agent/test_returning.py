@@ -30,6 +30,7 @@ from tests.agent.little_world import (
     a_step,
     an_event,
 )
+from tests.agent.test_keeper_after_a_restart import left_behind, now, run_of
 from tests.running import wait_until
 
 DRAIN = a_profile(a_step())
@@ -226,6 +227,36 @@ def test_an_event_that_comes_back_while_its_undo_fails_is_prepared_for_again_at_
 
     assert stage.ran() == ["E1 drain do", "E1 drain undo"] * 2
     assert (back.prepared_at, forgotten) == (None, True)
+
+
+@pytest.mark.parametrize(
+    ("tries", "ran"),
+    [(1, []), (2, ["E1 drain do"])],
+    ids=["what never began is called off", "what may be half undone is done again"],
+)
+def test_an_undo_that_never_began_is_not_begun_after_a_restart_if_its_event_is_there_again(
+    azure: Azure, tmp_path: Path, tries: int, ran: list[str]
+):
+    runs = {("drain", DO): run_of(Outcome.DONE), ("drain", UNDO): run_of(Outcome.BEGUN, tries=tries)}
+    left_behind(tmp_path, runs=runs, ending=Ending.CANCELLED, ended_at=now())
+    azure.show(event("E1"))
+    gate = Gate()
+
+    def never_began(task: Task) -> None:
+        gate(task)  # before it is known, the event is seen
+
+    stage = Stage(after_a_restart=never_began)
+    with kept(azure.url, tmp_path, stage, a_profile(a_step(), approval=Approval.NEVER)) as agent:
+        words = ("what is under way for its end: it is there again",)
+        wait_until(lambda: agent.keeper.standing.waiting_for.get("E1") == words, "it to be seen again")
+        gate.is_open.set()
+        agent.wait_for(lambda case: case.is_open and is_prepared(case), "its preparation")
+        meanwhile = stage.ran()
+        azure.show()
+        agent.wait_until_closed()
+
+    assert meanwhile == ran
+    assert stage.ran() == [*ran, "E1 drain undo"]
 
 
 def test_an_event_that_comes_back_during_its_undo_waits_for_that_alone(azure: Azure, tmp_path: Path):

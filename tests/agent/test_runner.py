@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from forewarn.agent.case import Outcome
 from forewarn.agent.clock import Clock
+from forewarn.agent.effects import own_memory
+from forewarn.agent.handlers import records
 from forewarn.agent.handlers.base import Result
 from forewarn.agent.runner import MOST_AT_ONCE, Ended, Runner, Settled
 from tests.agent.kept import BAD, OK, Gate, Stage
@@ -48,19 +52,18 @@ def test_a_handler_gets_the_event_its_time_and_places_of_its_own(tmp_path: Path)
 def test_an_attempt_finds_the_memory_that_is_noted_with_it(tmp_path: Path):
     stage = Stage()
     track = Track(tmp_path, stage)
-    noted = a_run(BEGUN, memory="command/drain/drain")
+    edited = a_step(options={"command": ["drain", "--soft"]})
+    noted = a_run(BEGUN, memory=own_memory(a_step()))
 
     track.runner.begin(a_case(), a_step(), DO, 1, 1)
-    track.runner.begin(
-        a_case(an_event("E2"), runs={("another name", UNDO): noted}), a_step("another name"), UNDO, 1, 1
-    )
-    track.runner.begin(a_case(), a_step("other"), DO, 1, 1)
+    track.runner.begin(a_case(an_event("E2"), runs={("drain", UNDO): noted}), edited, UNDO, 1, 1)
+    track.runner.begin(a_case(an_event("E3")), edited, DO, 1, 1)
     for _ in range(3):
         track.next()
 
-    memory = {(task.event.id, task.step): task.memory for task in stage.tasks}
-    assert memory["E1", "drain"] == memory["E2", "another name"]
-    assert memory["E1", "drain"] != memory["E1", "other"]
+    memory = {task.event.id: task.memory for task in stage.tasks}
+    assert memory["E1"] == memory["E2"]
+    assert memory["E1"] != memory["E3"]
 
 
 @pytest.mark.parametrize("outcome", [DONE, FAILED])
@@ -176,13 +179,29 @@ def test_what_is_left_of_events_that_are_over_is_taken_away(tmp_path: Path):
 
     track.runner.forget_all_but(["E2"])
     left = sorted(each.name for each in (tmp_path / "runs").iterdir())
-    memory = (tmp_path / "memory").exists()
+    memory = list((tmp_path / "memory").iterdir())
     track.runner.forget_all_but([])
 
     assert left == ["E2"]
     assert memory
-    assert not (tmp_path / "memory").exists()
+    assert list((tmp_path / "memory").iterdir()) == []
     assert list((tmp_path / "runs").iterdir()) == []
+
+
+def test_how_things_were_is_remembered_until_it_is_undone_or_long_past(tmp_path: Path):
+    track = Track(tmp_path, Stage())
+    kept = {name: tmp_path / "memory" / name / "before.json" for name in ("undone", "not undone", "given up")}
+    records.keep(kept["undone"], {"is_undone": True})
+    for name in ("not undone", "given up"):
+        records.keep(kept[name], {"was": {"unit": "nginx.service"}})
+    long_ago = (NOW - timedelta(days=31)).timestamp()
+    for name in ("undone", "not undone"):
+        os.utime(kept[name], (NOW.timestamp(), NOW.timestamp()))
+    os.utime(kept["given up"], (long_ago, long_ago))
+
+    track.runner.forget_all_but([])
+
+    assert [each.name for each in (tmp_path / "memory").iterdir()] == ["not undone"]
 
 
 def test_a_dry_run_starts_no_thread(tmp_path: Path):

@@ -1,4 +1,4 @@
-"""The systemd handler, with a program in systemctl's place: it is a separate process, and keeps units as files."""
+"""The systemd handler, with a program in systemctl's place."""
 
 from __future__ import annotations
 
@@ -13,30 +13,6 @@ from forewarn.agent.handlers.records import keep
 from tests.agent.tasks import EVENT, attempt
 
 SYSTEMD = find("systemd")
-# A file for each unit says its state. `stuck.service` never stops, `broken.service` fails to start.
-SYSTEMCTL = """#!/bin/sh
-cd "$(dirname "$0")/units" || exit 1
-echo "$*" >> ../asked
-for last; do :; done
-case "$1 $last" in
-show*) cat "$last" 2>/dev/null || echo inactive ;;
-*) [ -e "$last" ] || { echo "Unit $last not loaded." >&2; exit 5; } ;;
-esac
-case "$1 $last" in
-"stop stuck.service") exec sleep 300 ;;
-"start broken.service") echo failed > "$last" ;;
-stop*) echo inactive > "$last" ;;
-start*|restart*) echo active > "$last" ;;
-esac
-"""
-
-
-@pytest.fixture
-def units(tmp_path) -> Path:
-    (tmp_path / "units").mkdir()
-    (tmp_path / "systemctl").write_text(SYSTEMCTL)
-    (tmp_path / "systemctl").chmod(0o755)
-    return tmp_path / "units"
 
 
 def do(units: Path, unit: str = "web.service", direction: Direction = Direction.DO, **more):

@@ -221,6 +221,27 @@ def test_a_leader_to_whom_nothing_is_left_to_say_costs_no_thread():
     assert unready == set()
 
 
+def test_a_promise_that_nobody_renews_is_taken_back_when_it_ends_and_given_again_when_it_is_renewed():
+    with deaf_leader(expiry_seconds=10) as (board, _, teller):
+        lasting = replace(PROMISE, event="E2")
+        teller.tell(frozenset({replace(PROMISE, until=STEADY() + 0.2), lasting}))
+        wait_until(lambda: board.ready_for(E1) == set(), "the word to be taken back", 8)
+        kept = board.ready_for(replace(E1, id="E2"))
+        teller.tell(frozenset({PROMISE, lasting}))
+        wait_until(lambda: board.ready_for(E1) == {"web-1"}, "the word once more", 8)
+
+    assert kept == {"web-1"}
+
+
+def test_a_promise_that_has_ended_before_it_could_be_told_is_not_told():
+    with deaf_leader(expiry_seconds=10) as (board, _, teller):
+        teller.tell(frozenset({PROMISE, replace(PROMISE, event="E2", until=STEADY() - 0.1)}))
+        teller.tell(frozenset({PROMISE, replace(PROMISE, event="E3")}))
+        wait_until(lambda: board.ready_for(replace(E1, id="E3")) == {"web-1"}, "the word for another event", 8)
+
+        assert board.ready_for(replace(E1, id="E2")) == set()
+
+
 def test_a_word_that_has_expired_need_not_be_taken_back_any_more():
     with deaf_leader(expiry_seconds=0.3) as (board, ears, teller):
         ears.is_deaf.set()

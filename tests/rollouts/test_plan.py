@@ -109,7 +109,7 @@ def test_a_window_that_is_too_short_never_fits():
     assert Window(time(22), HOUR).fit(NOON, 2 * HOUR) is None
 
 
-@settings(deadline=None)
+@settings(deadline=None, derandomize=True, database=None)
 @given(
     st.integers(0, 366 * 24 * 60),
     st.integers(0, 23),
@@ -162,7 +162,7 @@ def test_a_host_that_holds_two_domains_of_a_set_is_a_wave_of_its_own():
     assert [(stop.wave, stop.host.name) for stop in plan.stops] == [(0, "host-0"), (1, "host-2"), (2, "host-1")]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=50, derandomize=True, database=None)
 @given(st.data())
 def test_in_no_wave_are_there_two_domains_of_a_set_but_on_one_host(data):
     hosts = data.draw(st.integers(1, 12))

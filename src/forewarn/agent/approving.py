@@ -39,7 +39,11 @@ class Approver:
         if event in self._under_way:
             return False
         self._under_way.add(event)
-        threading.Thread(target=self._run, args=(event,), name=f"approve {event}", daemon=True).start()
+        try:
+            threading.Thread(target=self._run, args=(event,), name=f"approve {event}", daemon=True).start()
+        except RuntimeError as problem:
+            message = f"The approval could not be sent, as there is no thread for it: {problem}."
+            self._tell(Answered(event, EndpointError("unexpected", None, message)))
         return True
 
     def settle(self, answered: Answered) -> None:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 
-from forewarn.agent.book import Book
-from forewarn.agent.case import Case, Direction, Outcome, Run, next_order, with_run
-from forewarn.agent.clock import Clock
+from forewarn.agent.case import Case, Direction, Outcome, Run, next_order, with_run, without_run
+from forewarn.agent.common import Common
 from forewarn.agent.course import prepares_until
 from forewarn.agent.handlers.base import Result
-from forewarn.agent.metrics import Metrics
 from forewarn.agent.policy import Occasion, Profile, Step
-from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import OUTLIVING, Ended, Runner
+from forewarn.agent.seeing import Eyes
 from forewarn.agent.steps import CAME_NEARER
 
 _LEAST_SECONDS = 1.0  # to find out what became of an attempt whose time is up
@@ -24,25 +21,15 @@ _LEAST_SECONDS = 1.0  # to find out what became of an attempt whose time is up
 class Attempts:
     """Takes note of ends."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        boot: str,
-        book: Book,
-        runner: Runner,
-        metrics: Metrics,
-        reporter: Reporter,
-        is_certain: Callable[[Case], bool],
-    ) -> None:
-        self._clock = clock
-        self._boot = boot
-        self._book = book
+    def __init__(self, common: Common, runner: Runner, eyes: Eyes) -> None:
+        self._clock, self._boot = common.clock, common.boot
+        self._book = common.book
+        self._profile_of = common.profiles.of
+        self._say = common.reporter.say
+        self._metrics = common.metrics
         self._runner = runner
-        self._profile_of = reporter.profile_of
-        self._say = reporter.say
-        self._is_certain = is_certain
+        self._eyes = eyes
         self._waiting: list[tuple[str, str, Direction]] = []  # to be begun again, if their events are still there
-        self._metrics = metrics
 
     def offer_to_handlers(self) -> None:
         """After a restart: every attempt without an end is first offered to its handler."""
@@ -84,8 +71,11 @@ class Attempts:
         waiting, self._waiting = self._waiting, []
         for event, step, direction in waiting:
             case = self._book.cases[event]
-            if self._is_certain(case):
-                self._begin_again(case, step, direction, case.runs[step, direction])
+            run = case.runs[step, direction]
+            if direction is Direction.UNDO and self._eyes.is_back(case):
+                self._call_off(case, step, run)
+            elif self._eyes.is_certain(case):
+                self._begin_again(case, step, direction, run)
             else:
                 self._waiting.append((event, step, direction))
 
@@ -101,6 +91,14 @@ class Attempts:
     def _kind_of(self, event: str, step: str) -> str:
         found = self._profile_of(self._book.cases[event]).step(step)
         return found.uses if found else ""
+
+    def _call_off(self, case: Case, name: str, run: Run) -> None:
+        """Nothing more is undone of what is wanted again: what never began is as if nobody had wanted it."""
+        if run.tries > 1:  # those before it may have got half way
+            note = "the agent ended before it began again, and its event is there again"
+            return self._end(case, name, Direction.UNDO, Result(is_done=False, note=note))
+        self._say(case, "undo is called off: it had not begun, and the event is there again", step=name)
+        return self._book.note(without_run(case, name, Direction.UNDO))
 
     def _begin_again(self, case: Case, name: str, direction: Direction, run: Run) -> None:
         """The same try once more, if it is wanted and there is time; otherwise a failure, which is undone."""

@@ -30,13 +30,23 @@ class Book:
         self._later: set[str] = set()  # to be saved when the round is over, if nothing is done about them before
         for case in journal.load():
             self._put(case)
+        self._is_after_a_loss = journal.is_after_a_loss
+        self._has_looked_since = False
         self._seen_at = {case.id: case.last_seen_at for case in self._cases.values()}  # as it is on the disk
         for oddity in journal.oddities:
             log.error(oddity)
 
-    def is_unreadable(self, event: str) -> bool:
-        """Whether something is written of the event that cannot be read: then nobody knows what was said of it."""
-        return event in self._journal.unreadable
+    def doubt_of(self, event: str) -> str:
+        """Why nobody can know what was done for an event that is new here, and said of it; empty: nothing was."""
+        if event in self._journal.unreadable:
+            return "the journal, whose entry of it cannot be read"
+        if self._is_after_a_loss and not self._has_looked_since:
+            return "the journal, which was broken and begun anew"
+        return ""
+
+    def note_first_look(self) -> None:
+        """All that is there has been noted: what comes later was not there when a journal was lost."""
+        self._has_looked_since = True
 
     @property
     def cases(self) -> Mapping[str, Case]:
@@ -84,6 +94,16 @@ class Book:
         """Save what was only noted, and not saved with something that was done about it: all of it at once."""
         if self._later:
             self._save(*(self._cases[event] for event in self._later))
+        if self._is_after_a_loss and self._has_looked_since and not self._unsaved:
+            self._forget_loss()
+
+    def _forget_loss(self) -> None:
+        try:
+            self._journal.forget_loss()
+        except JournalProblem as problem:
+            log.error("%s", problem)  # noqa: TRY400 - the sentence is all there is to say
+        else:
+            self._is_after_a_loss = False
 
     def save_again(self) -> None:
         """Try to save what could not be."""
@@ -119,7 +139,6 @@ class Book:
 
     def _save(self, *cases: Case) -> bool:
         ids = {case.id for case in cases}
-        self._later -= ids
         try:
             self._journal.save(*cases)
         except JournalProblem as problem:
@@ -129,8 +148,10 @@ class Book:
                 )
             self._metrics.count("journal_errors")
             self._unsaved |= ids & self._cases.keys()
+            self._later -= ids
             return False
         self._unsaved -= ids
+        self._later -= ids
         self._seen_at.update((case.id, case.last_seen_at) for case in cases)
         return True
 

@@ -166,3 +166,8 @@ def next_order(*cases: Case) -> int:
 def with_run(case: Case, step: str, direction: Direction, run: Run) -> Case:
     """The case with a step's last attempt."""
     return replace(case, runs={**case.runs, (step, direction): run})
+
+
+def without_run(case: Case, step: str, direction: Direction) -> Case:
+    """The case as if a step had not been taken up in that direction."""
+    return replace(case, runs={key: run for key, run in case.runs.items() if key != (step, direction)})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -29,6 +30,7 @@ class Promise:
     vm: str
     leader: str
     seen_as: str  # what the event was when this VM was ready for it: `as_seen`
+    until: float = field(default=math.inf, compare=False)  # on the steady clock; it may be given anew before
 
 
 class Fate(StrEnum):

@@ -80,6 +80,7 @@ class Plan:
     wake_at: datetime | None = None  # when to look again, if nothing happens before
     waiting_for: tuple[str, ...] = ()
     tells_leader: str = ""  # the peer who is to hear that this VM is ready
+    tells_until: datetime | None = None  # after that only if something is seen or done before
 
 
 def plan(
@@ -169,6 +170,7 @@ def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
         _earliest(side.wake_at, consent.wake_at),
         (*side.waiting_for, *consent.waiting_for),
         consent.tells_leader,
+        consent.tells_until,
     )
 
 
@@ -218,7 +220,7 @@ def _prepare(scene: Scene) -> Progress:
 def _is_newly_prepared(scene: Scene) -> bool:
     """Whether its preparation has succeeded, which was not noted yet. A start without one needs no note."""
     case = scene.case
-    has_had_one = not case.event.has_started or has_begun_to_prepare(case, scene.profile)
+    has_had_one = not case.event.has_started or _has_begun_with(case, scene.profile)
     return case.prepared_at is None and has_had_one
 
 
@@ -298,7 +300,7 @@ def _while_it_tells(scene: Scene, leader: str) -> Plan:
     """Its word holds. The endpoint is asked before its last answer is too old, so that the word goes on."""
     looks_at, ends_at = (scene.case.last_seen_at + scene.view.fresh_within / part for part in (2, 1))
     moves, wake_at = ((LookAgain(is_early=True),), ends_at) if scene.now >= looks_at else ((), looks_at)
-    return Plan(moves, wake_at, (f"{leader}, who approves for all",), leader)
+    return Plan(moves, wake_at, (f"{leader}, who approves for all",), leader, ends_at)
 
 
 def _wants_a_word(case: Case, profile: Profile) -> bool:

@@ -19,9 +19,10 @@ from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.events import Event, Sighting
 from forewarn.agent.handlers.proc import boot_id
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
-from forewarn.agent.keeper import Keeper, Leave, Named, Nudge
+from forewarn.agent.keeper import Keeper
 from forewarn.agent.listening import Listener, Responder
 from forewarn.agent.logs import begin_logging, secrets_of
+from forewarn.agent.messages import Leave, Named, Nudge
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier

@@ -131,16 +131,16 @@ def memory_of(step: Step, scene: Scene) -> str:
     """The name of where the step keeps how things were: as its own attempt did, or another's of the same effect.
 
     It is noted with the attempt, as the file may say something else of the step when it comes to the undo. Where
-    it names another kind of handler by then, that one is not given what it could not read. A step that was edited
-    is after something else, and does not share a place with what it was.
+    it names another kind of handler by then, that one is not given what it could not read.
     """
     runs = [scene.case.run(step.name), *(run for _, run, _ in scene.rivals(step))]
     noted = (run.memory for run in runs if run is not None and run.memory.startswith(f"{step.uses}/"))
-    own = own_memory(step, scene.case)
-    taken = (run.memory == own for each in (scene.case, *scene.others) for run in each.runs.values())
-    return next(noted, "") or (f"{own}/{likeness_of(step)}" if any(taken) else own)
+    return next(noted, "") or own_memory(step)
 
 
-def own_memory(step: Step, case: Case) -> str:
-    """What it is called where no attempt is known."""
-    return f"{step.uses}/{case.profile}/{step.name}"
+def own_memory(step: Step) -> str:
+    """What it is called where no attempt is known: after what the step does, in any profile, under any name.
+
+    What was never undone is found there by the next that does the same, and not by a step that was edited.
+    """
+    return f"{step.uses}/{likeness_of(step)}"

@@ -168,7 +168,9 @@ def _in_utc(instant: datetime) -> datetime:
 
 
 def _text(said: object) -> str:
-    return said if isinstance(said, str) else "" if said is None else str(said)
+    """What is said as a text that can be written anywhere: JSON may have half a character, which no file takes."""
+    text = said if isinstance(said, str) else "" if said is None else str(said)
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def _whole(said: object) -> int | None:

@@ -1,6 +1,7 @@
 """Where cases are kept: one row each in SQLite, on the disk before anything is done that it tells of.
 
-The one rule: what `save` returned from is there after a crash. One instance per directory holds the lock.
+The one rule: what `save` returned from is there after a crash. One instance per directory holds the lock. What
+cannot be read is never taken for nothing: an entry is kept aside, a whole journal set aside, and both are said.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from forewarn.agent.case_form import read_case, write_case
 
 _FORM = 1  # of the rows; a later one is not understood
 _KEPT_ASIDE = " kept aside as "  # in the id of an entry that could not be read
+_BROKEN = "journal.db.broken-"  # and a number: one that was set aside
 _SPOILT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -36,26 +38,54 @@ class Journal:
         try:
             self._rows = self._open()
         except sqlite3.DatabaseError as problem:
-            if place is None or _code_of(problem) not in _SPOILT:
+            if place is None or not _is_spoilt(problem):
                 raise self._problem("opened", problem) from problem
             self._set_aside(place)
             self._rows = self._open()
 
+    @property
+    def is_after_a_loss(self) -> bool:
+        """Whether a journal before this one was broken, and nobody has looked since at what is there."""
+        return self._rows.execute("SELECT 1 FROM losses").fetchone() is not None
+
+    def forget_loss(self) -> None:
+        """What was there when the journal was lost has been looked at, and is written down."""
+        try:
+            self._rows.execute("DELETE FROM losses")
+        except sqlite3.Error as problem:
+            raise self._problem("written", problem) from problem
+
     def load(self) -> list[Case]:
         """All cases, the oldest first."""
-        try:
-            rows = self._rows.execute("SELECT number, id, body FROM cases ORDER BY number").fetchall()
-        except sqlite3.Error as problem:
-            raise self._problem("read", problem) from problem
+        rows = self._read()
+        own = {event for _, event, _ in rows}
         cases = []
-        for number, event, body in rows:
-            if _KEPT_ASIDE in event:
-                continue
+        for number, name, body in rows:
+            event, _, is_aside = name.partition(_KEPT_ASIDE)
+            if is_aside and event in own:
+                continue  # what is known since counts, and says whether it is held
             try:
                 cases.append(read_case(json.loads(body)))
-            except (ValueError, KeyError, TypeError) as problem:
+            except Exception as problem:  # noqa: BLE001 - whatever is wrong with it must not cost the others
                 self._keep_aside(number, event, problem)
+            else:
+                if is_aside:
+                    self._rename(number, event)
         return cases
+
+    def _read(self) -> list[tuple[int, str, bytes]]:
+        """What is written, as bytes: one that is no text must not cost the others."""
+        query = "SELECT number, CAST(id AS BLOB), CAST(body AS BLOB) FROM cases ORDER BY number"
+        try:
+            rows = self._rows.execute(query).fetchall()
+        except sqlite3.DatabaseError as problem:
+            if self._place is None or not _is_spoilt(problem):
+                raise self._problem("read", problem) from problem
+            self.close()
+            self._set_aside(self._place)
+            self._rows = self._open()
+            return []
+        return [(number, name.decode("utf-8", "replace"), body) for number, name, body in rows]
 
     def _keep_aside(self, number: int, event: str, problem: Exception) -> None:
         """Let nothing be written over an entry that a later or an earlier agent may be able to read."""
@@ -64,9 +94,11 @@ class Journal:
             f"The journal's entry of event {event} cannot be read, and is kept aside: {problem!r}. "
             "What was done for it is not undone; should it still be there, it is held until somebody releases it."
         )
-        aside = (f"{event}{_KEPT_ASIDE}{number}", number)
+        self._rename(number, f"{event}{_KEPT_ASIDE}{number}")
+
+    def _rename(self, number: int, name: str) -> None:
         with suppress(sqlite3.Error):  # it is said again, and held again, by the next agent
-            self._rows.execute("UPDATE cases SET id = ? WHERE number = ?", aside)
+            self._rows.execute("UPDATE cases SET id = ? WHERE number = ?", (name, number))
 
     def save(self, *cases: Case) -> None:
         """Keep cases as they are now; when this returns they are on the disk. If it raises, none of them is."""
@@ -90,7 +122,7 @@ class Journal:
 
     def _save_rows(self, cases: Sequence[Case]) -> None:
         for case in cases:
-            body = json.dumps(write_case(case, with_recipes=True), ensure_ascii=False)
+            body = json.dumps(write_case(case, with_recipes=True))
             closed_at = case.closed_at.timestamp() if case.closed_at else None
             self._rows.execute(
                 "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
@@ -100,9 +132,10 @@ class Journal:
 
     def purge(self, before: datetime) -> list[str]:
         """Forget the cases that were closed before then; their events' ids."""
+        instant = (before.timestamp(),)
         try:
-            rows = self._rows.execute("SELECT id FROM cases WHERE closed_at < ?", (before.timestamp(),)).fetchall()
-            self._rows.executemany("DELETE FROM cases WHERE id = ?", rows)
+            rows = self._rows.execute("SELECT id FROM cases WHERE closed_at < ?", instant).fetchall()
+            self._rows.execute("DELETE FROM cases WHERE closed_at < ?", instant)
         except sqlite3.Error as problem:
             raise self._problem("written", problem) from problem
         return [event for (event,) in rows]
@@ -122,15 +155,27 @@ class Journal:
             rows.execute("PRAGMA journal_mode = WAL")
             rows.execute("PRAGMA synchronous = FULL")
             _refuse_later_form(rows, path)
-            rows.execute(
-                "CREATE TABLE IF NOT EXISTS cases (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
-                " body TEXT NOT NULL, closed_at REAL)"
-            )
-            rows.execute(f"PRAGMA user_version = {_FORM}")
+            _refuse_spoilt(rows)
+            self._make_tables(rows)
         except BaseException:
             rows.close()
             raise
         return rows
+
+    def _make_tables(self, rows: sqlite3.Connection) -> None:
+        """Where one begins beside a broken one, that was lost: also if whoever set it aside got no further."""
+        is_there = rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'cases'").fetchone() is not None
+        rows.execute("BEGIN IMMEDIATE")
+        rows.execute(
+            "CREATE TABLE IF NOT EXISTS cases (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
+            " body TEXT NOT NULL, closed_at REAL)"
+        )
+        rows.execute("CREATE TABLE IF NOT EXISTS losses (journal TEXT NOT NULL)")
+        if not is_there and self._place is not None:
+            broken = [(path.name,) for path in self._place.glob(f"{_BROKEN}*") if path.name[-4:] != "-wal"]
+            rows.executemany("INSERT INTO losses (journal) VALUES (?)", broken)
+        rows.execute(f"PRAGMA user_version = {_FORM}")
+        rows.execute("COMMIT")
 
     def _set_aside(self, place: Path) -> None:
         """A journal that is broken tells nothing; without one the agent would not live at all."""
@@ -138,7 +183,7 @@ class Journal:
         aside = next(
             path
             for number in range(1, 10_000)
-            if not (path := place / f"journal.db.broken-{number}").exists()
+            if not (path := place / f"{_BROKEN}{number}").exists()
             and not (log.exists() and _log_of(path).exists())
         )
         try:
@@ -152,7 +197,7 @@ class Journal:
             raise self._problem("set aside", problem) from problem
         self.oddities.append(
             f"The journal is broken and was set aside as {aside}. What was prepared before is not known any more: "
-            "look whether something is to be undone."
+            "look whether something is to be undone. Events that are there now are held until they are released."
         )
 
     def _problem(self, what: str, problem: Exception) -> JournalProblem:
@@ -185,9 +230,22 @@ def _refuse_later_form(rows: sqlite3.Connection, path: str) -> None:
         )
 
 
-def _code_of(problem: sqlite3.Error) -> int:
+def _refuse_spoilt(rows: sqlite3.Connection) -> None:
+    """Look at all of it: what is broken further behind would be found when something is to be written."""
+    found = rows.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if found != "ok":
+        raise _Spoilt(found)
+
+
+class _Spoilt(sqlite3.DatabaseError):
+    """The file is a database, and broken."""
+
+    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+
+
+def _is_spoilt(problem: sqlite3.Error) -> bool:
     code: int = getattr(problem, "sqlite_errorcode", 0)
-    return code & 0xFF
+    return code & 0xFF in _SPOILT
 
 
 class Held(Exception):

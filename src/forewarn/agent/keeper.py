@@ -7,10 +7,11 @@ anybody outside: handlers, approvals and polls have threads of their own.
 from __future__ import annotations
 
 import logging
+import math
 import queue
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from forewarn.agent import course, orders
@@ -19,17 +20,20 @@ from forewarn.agent.attempts import Attempts
 from forewarn.agent.book import Book
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
+from forewarn.agent.common import Common
 from forewarn.agent.company import Alone, Company, Promise, as_seen
 from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.logs import concealing, secrets_of
+from forewarn.agent.messages import Asked, Inquiry, Leave, Message, Named
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
 from forewarn.agent.policy import Approval
+from forewarn.agent.profiles import Profiles
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.scene import View
@@ -49,42 +53,6 @@ _INQUIRY_SECONDS = 2.0  # less than a peer waits for its answer
 _TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """The endpoint was asked for this VM's name. Empty: it did not tell."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """An operator's word, and where the answer goes."""
-
-    order: orders.Order
-    reply: queue.SimpleQueue[str | orders.Refusal]
-
-
-@dataclass(frozen=True, slots=True)
-class Inquiry:
-    """Whether this agent has approved an event, after all that it made of what was known before; and for whom."""
-
-    event: str
-    reply: queue.SimpleQueue[bool]
-
-
-@dataclass(frozen=True, slots=True)
-class Nudge:
-    """Look again: something outside the cases has changed. There is nothing to note."""
-
-
-@dataclass(frozen=True, slots=True)
-class Leave:
-    """Come to an end."""
-
-
-Message = Sighting | Trouble | Ended | Answered | Named | Asked | Inquiry | Nudge | Leave
 
 
 class Keeper:
@@ -114,42 +82,24 @@ class Keeper:
         self._clock = clock
         self._notifier = notifier or Notifier({})
         self._book = Book(journal, self.metrics)
+        self._profiles = Profiles(settings.profiles)
+        reporter = Reporter(self._profiles)
+        self._say = reporter.say
+        self._view = View(boot, settings.fresh_within)
         self._runner = _runner_of(settings, self.send, find, clock)
         self._approver = Approver(metadata.approve, self.send)
-        self._reporter = Reporter(settings.profiles)
-        self._say = self._reporter.say
-        self._mover = Mover(
-            settings,
-            clock,
-            boot,
-            self._book,
-            self._runner,
-            self.metrics,
-            self._approver,
-            self._reporter,
-            self._ask_anew,
-        )
-        self._view = View(boot, settings.fresh_within)
-        self._eyes = Eyes(
-            settings,
-            clock,
-            names,
-            self._book,
-            self._reporter,
-            Told(self.standing, self.metrics, self._ask_anew, self._runner.forget),
-            choose=choose,
-            boot=boot,
-        )
-        self._attempts = Attempts(
-            clock, boot, self._book, self._runner, self.metrics, self._reporter, self._eyes.is_certain
-        )
+        common = Common(clock, boot, self._book, self._profiles, reporter, self.metrics)
+        self._mover = Mover(common, settings, self._runner, self._approver, self._ask_anew)
+        told = Told(self.standing, self._ask_anew, self._runner.forget)
+        self._eyes = Eyes(common, settings, names, told, choose)
+        self._attempts = Attempts(common, self._runner, self._eyes)
         self._wake_at: datetime | None = None
         self._turns = Turns()
         self._purge_at = 0.0
         self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
-            self._reporter.say_what_the_file_lacks(case)
+            reporter.say_what_the_file_lacks(case)
 
     # For other threads.
 
@@ -288,7 +238,7 @@ class Keeper:
         case = orders.find(self._book.cases.values(), order.event)
         if isinstance(case, orders.Refusal):
             return case
-        profile = self._reporter.profile_of(case)
+        profile = self._profiles.of(case)
         failures = course.failures(case, profile, self._clock.now())
         answer = orders.give(case, order, profile, approves=self._settings.approves, failures=failures)
         if isinstance(answer, orders.Refusal):
@@ -319,18 +269,20 @@ class Keeper:
         self.standing.waiting_for = {event: plan.waiting_for for event, plan in plans.items()}
         self.company.tell(
             frozenset(
-                Promise(event, case.vm, plan.tells_leader, as_seen(case.event))
-                for event, plan in plans.items()
-                if plan.tells_leader and (case := self._book.cases[event])
+                self._promise(self._book.cases[event], plan) for event, plan in plans.items() if plan.tells_leader
             )
         )
+
+    def _promise(self, case: Case, plan: course.Plan) -> Promise:
+        left = (plan.tells_until - self._clock.now()).total_seconds() if plan.tells_until else math.inf
+        return Promise(case.id, case.vm, plan.tells_leader, as_seen(case.event), self._clock.monotonic() + left)
 
     def _try_to_move(self, case: Case) -> tuple[course.Plan, bool]:
         """Plan a case and make its moves. One that cannot be planned does not stop the others."""
         try:
             moved = self._plan_and_move(case)
         except Exception as problem:
-            if self.standing.stuck.get(case.id) != repr(problem):  # said once, not every second
+            if case.id not in self.standing.stuck:  # said once, not every second
                 log.exception("the case cannot be planned", extra={"event": case.id})
             self.standing.stuck = {**self.standing.stuck, case.id: repr(problem)}
             return course.Plan(waiting_for=(f"someone to look at the agent's log: {problem!r}",)), False
@@ -352,9 +304,9 @@ class Keeper:
     def _plan(self, case: Case) -> course.Plan:
         others = self._book.acted_on()
         ready = self.company.ready_for(case.event)
-        profile = self._reporter.profile_of(case)
-        now, profiles = self._clock.now(), self._settings.profiles
-        return course.plan(case, profile, others, now, ready, profiles, self._view)
+        profile = self._profiles.of(case)
+        now = self._clock.now()
+        return course.plan(case, profile, others, now, ready, self._profiles.said, self._view)
 
     def _publish(self) -> None:
         self.standing.cases = tuple(self._book.cases.values())

@@ -10,14 +10,11 @@ from datetime import datetime, timedelta
 from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
-from forewarn.agent.book import Book
 from forewarn.agent.bygone import Renamed, recipe_of, with_other_names
 from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run, lost, next_order, with_run
-from forewarn.agent.clock import Clock
+from forewarn.agent.common import Common
 from forewarn.agent.effects import memory_of
-from forewarn.agent.metrics import Metrics
 from forewarn.agent.policy import Step
-from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Runner
 from forewarn.agent.scene import Scene
 from forewarn.agent.settings import Settings
@@ -28,25 +25,20 @@ class Mover:
 
     def __init__(
         self,
+        common: Common,
         settings: Settings,
-        clock: Clock,
-        boot: str,
-        book: Book,
         runner: Runner,
-        metrics: Metrics,
         approver: Approver,
-        reporter: Reporter,
         look_again: Callable[[], None],
     ) -> None:
         self._settings = settings
-        self._clock = clock
-        self._boot = boot
-        self._book = book
+        self._clock, self._boot = common.clock, common.boot
+        self._book = common.book
+        self._profiles = common.profiles
+        self._say = common.reporter.say
+        self._metrics = common.metrics
         self._runner = runner
-        self._metrics = metrics
         self._approver = approver
-        self._profile_of = reporter.profile_of
-        self._say = reporter.say
         self._look_again = look_again
         self._looked_for: dict[
             str, tuple[datetime, bool]
@@ -130,8 +122,8 @@ class Mover:
         return True
 
     def _memory_of(self, case: Case, step: Step) -> str:
-        profiles = self._settings.profiles
-        scene = Scene(case, self._profile_of(case), self._book.acted_on(), self._clock.now(), profiles)
+        profiles, now = self._profiles, self._clock.now()
+        scene = Scene(case, profiles.of(case), self._book.acted_on(), now, profiles.said)
         return memory_of(step, scene)
 
     def _skip(self, case: Case, move: steps.Skip) -> bool:
@@ -226,7 +218,7 @@ class Mover:
         self._book.note(replace(case, unconfirmed_at=self._clock.now()))
 
     def _close(self, case: Case) -> None:
-        profile = self._profile_of(case)
+        profile = self._profiles.of(case)
         closed = replace(case, closed_at=self._clock.now())
         self._audit.write(closed, profile)
         self._book.note(closed)

@@ -22,7 +22,6 @@ from forewarn.agent.telling import PATH, Teller, sign
 _FRESH_SECONDS = 60
 _FORGETS_EVERY_SECONDS = 1.0
 _CLOCKS_DIFFER_SECONDS = 5  # at most: all of them go by the endpoint's
-_MOST_NONCES = 10_000
 _MOST_WORDS = 10_000
 
 log = logging.getLogger("forewarn.agent")
@@ -67,7 +66,6 @@ class Board:
         self._has_approved = has_approved
         self._lock = threading.Lock()
         self._words: dict[tuple[str, str], _Word] = {}
-        self._nonces: dict[str, float] = {}
         self._forgets_at = 0.0  # on the monotonic clock
         self._born_at = clock.monotonic()
         self._objection = ""  # how the last one that was logged begins
@@ -119,9 +117,8 @@ class Board:
 
     def _take(self, request: Request) -> _Said | str:
         """What was said; or why it is not taken."""
-        stamp, nonce = request.headers.get("forewarn-time", ""), request.headers.get("forewarn-nonce", "")
-        signature = request.headers.get("forewarn-signature", "")
-        if not _is_same(sign(self._peers.secret, stamp, nonce, request.body), signature):
+        stamp, signature = (request.headers.get(f"forewarn-{name}", "") for name in ("time", "signature"))
+        if not _is_same(sign(self._peers.secret, stamp, request.body), signature):
             return "Its signature is not one of this agent's secret. All agents need the same secret."
         try:
             said = json.loads(request.body)
@@ -138,35 +135,31 @@ class Board:
             return "It was said before this agent lived, and may be a repeat."
         with self._lock:
             word = _Word(seen_as, said_at, self._until(seconds))
-            return self._note((event, vm), word, nonce, now) or _Said(event, is_ready=seconds > 0)
+            return self._note((event, vm), word, now) or _Said(event, is_ready=seconds > 0)
 
     def _until(self, seconds: float) -> float:
         return self._clock.monotonic() + min(max(seconds, 0.0), self._peers.expiry_seconds)
 
-    def _note(self, key: tuple[str, str], word: _Word, nonce: str, now: float) -> str:
+    def _note(self, key: tuple[str, str], word: _Word, now: float) -> str:
         """Why the word does not count; empty: it does."""
-        if not nonce or nonce in self._nonces:
-            return "It was said before."
         last = self._words.get(key)
-        # A word that overtook this one counts; unless the clock has been put back since.
+        # One that was said before it came later, or it is a repeat; unless the clock has been put back since.
         if last is not None and word.said_at <= last.said_at <= now + _FRESH_SECONDS:
-            return "A later word has come."
-        self._forget_old(now)
-        if len(self._nonces) >= _MOST_NONCES or len(self._words) >= _MOST_WORDS:
-            return "There are too many words."
-        self._nonces[nonce] = word.said_at
+            return "It was said before, or a later word has come."
+        self._forget_old()
+        if last is None and len(self._words) >= _MOST_WORDS:
+            takes_back = word.until <= self._clock.monotonic()  # what is not known, so that is done already
+            return "" if takes_back else "There are too many words."
         self._words[key] = word
         return ""
 
-    def _forget_old(self, now: float) -> None:
+    def _forget_old(self) -> None:
         """What is too old to be taken once more need not be known; as there may be thousands, now and then."""
         steady = self._clock.monotonic()
         if steady < self._forgets_at:
             return
         self._forgets_at = steady + _FORGETS_EVERY_SECONDS
-        span = 2 * _FRESH_SECONDS
-        self._nonces = {nonce: at for nonce, at in self._nonces.items() if abs(now - at) <= span}
-        self._words = {key: word for key, word in self._words.items() if word.until > steady - span}
+        self._words = {key: word for key, word in self._words.items() if word.until > steady - 2 * _FRESH_SECONDS}
 
 
 class Others:

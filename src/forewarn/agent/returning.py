@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forewarn.agent.bygone import kept_aside, with_bygone
+from forewarn.agent.bygone import kept_aside
 from forewarn.agent.case import Direction, Outcome, Run, Runs, is_underway
 from forewarn.agent.effects import heir_of, undone_by, undone_since
 from forewarn.agent.policy import Step
@@ -22,11 +22,10 @@ def what_is_left(scene: Scene) -> Runs | None:
     case = scene.case
     if any(is_underway(run) for run in case.runs.values()):
         return None
-    profile = with_bygone(case, scene.profile, scene.profiles)
-    steps = profile.prepared_by()
+    steps = scene.profile.prepared_by()
     left = {step.name: _left_of(step, run, scene) for step in steps if (run := case.run(step.name)) is not None}
     # What cannot be undone stays on record too, so that it is said.
-    left |= {name: case.run(name) for name in profile.forgotten}
+    left |= {name: case.run(name) for name in scene.profile.forgotten}
     runs = {(name, Direction.DO): run for name, run in left.items() if run is not None}
     aside = kept_aside(case, (step.name for step in steps if heir_of(step, scene)))
     return runs | {(aside[name], direction): run for (name, direction), run in case.runs.items() if name in aside}

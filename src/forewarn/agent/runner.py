@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import count
 from pathlib import Path
 
@@ -19,11 +20,13 @@ from forewarn.agent.clock import Clock
 from forewarn.agent.effects import own_memory
 from forewarn.agent.file_names import fit_for_a_file
 from forewarn.agent.handlers.base import Handler, Result, Task
+from forewarn.agent.handlers.records import is_still_needed
 from forewarn.agent.policy import Step
 
 MOST_AT_ONCE = 64
 OUTLIVING = frozenset({"command"})  # kinds whose work goes on without the agent, and is taken over by the next one
 _GRACE_SECONDS = 30  # for a handler to come back after its time is up
+_REMEMBERED_FOR = timedelta(days=30)  # how things were, if nobody could undo it: somebody has seen to it by then
 _LONGEST_NOTE = 500
 
 log = logging.getLogger("forewarn.agent")
@@ -136,7 +139,7 @@ class Runner:
         return [Ended(attempt, Result(is_done=False, note="it did not come back in time")) for attempt in late]
 
     def forget_all_but(self, events: Collection[str]) -> None:
-        """Take the directories of other events' attempts away; without events, what steps remembered too."""
+        """Take the directories of other events' attempts away; without events, also what need not be known."""
         if self._is_dry_run:
             return
         kept = {fit_for_a_file(event) for event in events}
@@ -144,8 +147,11 @@ class Runner:
         for place in runs.iterdir() if runs.is_dir() else ():
             if place.name not in kept:
                 _remove(place)
-        if not kept and (self._state_dir / "memory").is_dir():
-            _remove(self._state_dir / "memory")
+        memory = self._state_dir / "memory"
+        long_ago = (self._clock.now() - _REMEMBERED_FOR).timestamp()
+        for place in memory.iterdir() if memory.is_dir() and not kept else ():
+            if not is_still_needed(place, long_ago):
+                _remove(place)
 
     def forget(self, event: str, step: str = "") -> None:
         """Take the directories of an event's attempts away, or of those at one step: they are counted anew."""
@@ -197,7 +203,7 @@ class Runner:
             / fit_for_a_file(case.id)
             / f"{fit_for_a_file(step.name)}.{direction}.{try_number}",
             seconds_to_not_before=left,
-            memory=self._state_dir / "memory" / fit_for_a_file(memory or own_memory(step, case)),
+            memory=self._state_dir / "memory" / fit_for_a_file(memory or own_memory(step)),
             was_done=direction is Direction.UNDO
             and done is not None
             and done.outcome in {Outcome.DONE, Outcome.LOST},

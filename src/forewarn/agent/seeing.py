@@ -11,13 +11,10 @@ from dataclasses import dataclass, replace
 
 from forewarn.agent import course, sightings
 from forewarn.agent.absence import Doubt
-from forewarn.agent.book import Book
 from forewarn.agent.case import Case
-from forewarn.agent.clock import Clock
+from forewarn.agent.common import Common
 from forewarn.agent.events import Event, Sighting
-from forewarn.agent.metrics import Metrics
 from forewarn.agent.names import Names
-from forewarn.agent.reporting import Reporter
 from forewarn.agent.returning import what_is_left
 from forewarn.agent.scene import Scene, View
 from forewarn.agent.settings import Settings
@@ -25,7 +22,6 @@ from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
 
 _NAME_SECONDS = 5.0  # from the first answer
-_JOURNAL = "the journal, whose entry of it cannot be read"  # who holds it then
 
 log = logging.getLogger("forewarn.agent")
 Choose = Callable[[Event, str], tuple[str, str]]
@@ -36,7 +32,6 @@ class Told:
     """Who is told of what is seen."""
 
     standing: Standing
-    metrics: Metrics
     look_again: Callable[[float], None]  # in so many seconds
     forget_attempts: Callable[[str], None]  # of an event: the next ones are of another life
 
@@ -44,38 +39,26 @@ class Told:
 class Eyes:
     """Turns what is seen into cases."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        clock: Clock,
-        names: Names,
-        book: Book,
-        reporter: Reporter,
-        told: Told,
-        *,
-        choose: Choose,
-        boot: str,
-    ) -> None:
-        self._clock = clock
+    def __init__(self, common: Common, settings: Settings, names: Names, told: Told, choose: Choose) -> None:
+        self._clock = common.clock
+        self._book = common.book
+        self._profiles = profiles = common.profiles
+        self._say = common.reporter.say
+        self._metrics = common.metrics
         self._names = names
-        self._book = book
-        self._say = reporter.say
         self._standing = told.standing
-        self._metrics = told.metrics
         self._look_again = told.look_again
+        self._forget_attempts = told.forget_attempts
         self._viewpoint = sightings.Viewpoint(
-            boot=boot,
+            boot=common.boot,
             watched_within=settings.longest_look,
             apart_seconds=settings.apart_seconds,
             which=names.which,
             choose=choose,
-            has_begun=lambda case: course.has_begun_to_prepare(case, reporter.profile_of(case)),
+            has_begun=lambda case: course.has_begun_to_prepare(case, profiles.of(case)),
             left_of=lambda case: what_is_left(self._scene_of(case)),
         )
-        self._view = View(boot, settings.fresh_within)
-        self._profiles = settings.profiles
-        self._profile_of = reporter.profile_of
-        self._forget_attempts = told.forget_attempts
+        self._view = View(common.boot, settings.fresh_within)
         self._back: frozenset[str] = frozenset()  # events that are there again, before their cases were closed
         self._last: Sighting | None = None  # that was noted
         self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
@@ -128,6 +111,7 @@ class Eyes:
             self._look_again(notes.look_after)
         for noted in notes.noted:
             self._keep(noted)
+        self._book.note_first_look()
 
     def take_up_what_is_back(self) -> None:
         """Begin the next life of events that came back, once nothing is under way any more for their end."""
@@ -147,7 +131,7 @@ class Eyes:
 
     def _scene_of(self, case: Case) -> Scene:
         others = self._book.acted_on()
-        return Scene(case, self._profile_of(case), others, self._clock.now(), self._profiles, self._view)
+        return Scene(case, self._profiles.of(case), others, self._clock.now(), self._profiles.said, self._view)
 
     def _keep(self, noted: sightings.Noted) -> None:
         what, case = noted.what, noted.case
@@ -155,8 +139,8 @@ class Eyes:
             self._book.note_seen(case)
             return
         before = self._book.cases.get(case.id)
-        if what is sightings.Meaning.APPEARED and self._book.is_unreadable(case.id):
-            case = replace(case, held_by=_JOURNAL)
+        if what is sightings.Meaning.APPEARED:
+            case = replace(case, held_by=self._book.doubt_of(case.id))
         self._tell(noted)
         if before is not None:
             self._tell_of_words(before, case)

@@ -169,7 +169,7 @@ def _unquoted(event: str) -> str:
 
 def _who(said: object) -> str:
     name = " ".join(said.split())[:80] if isinstance(said, str) else ""
-    return name or "operator"
+    return name.encode("utf-8", "replace").decode() or "operator"  # JSON may have half a character
 
 
 def _probe(status: int, words: str) -> bytes:

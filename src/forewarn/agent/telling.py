@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,12 +27,12 @@ log = logging.getLogger("forewarn.agent")
 Key = tuple[str, str, str]  # the leader, the event and this VM's name in it: of these the leader knows one word
 
 
-def sign(secret: str, stamp: str, nonce: str, body: bytes) -> str:
+def sign(secret: str, stamp: str, body: bytes) -> str:
     """The signature of a word."""
     import hashlib  # noqa: PLC0415 - they bring OpenSSL, which an agent without peers does not need
     import hmac  # noqa: PLC0415 - the same
 
-    signed = b"\n".join((b"POST", PATH.encode(), stamp.encode(), nonce.encode(), body))
+    signed = b"\n".join((b"POST", PATH.encode(), stamp.encode(), body))
     return hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
 
 
@@ -57,11 +56,12 @@ class _Reply:
 class Teller:
     """Tells leaders, each on a thread of its own that lasts while there is anything to tell it.
 
-    There are two truths, under one lock: `_wanted`, the promises that hold, and `_told`, the words that may count
-    with a leader. What always holds: a word is in `_told` before it is sent, and it is put there only if it is
-    wanted at that moment; it leaves when its leader has heard that it is taken back, or when it has expired. So
-    what is neither wanted nor told counts with nobody. Where what the leader was told last is not what is wanted,
-    it is told at once. One thread speaks to one leader, so that words arrive in the order in which they were said.
+    There are two truths, under one lock: `_wanted`, the promises, each of which holds as long as it says, and
+    `_told`, the words that may count with a leader. What always holds: a word is in `_told` before it is sent, and
+    it is put there only if it is wanted at that moment; it leaves when its leader has heard that it is taken back,
+    or when it has expired. So what is neither wanted nor told counts with nobody. Where what the leader was told
+    last is not what is wanted, it is told at once. One thread speaks to one leader, so that words arrive in the
+    order in which they were said.
     """
 
     def __init__(self, peers: Peers, clock: Clock) -> None:
@@ -79,8 +79,10 @@ class Teller:
         with self._changed:
             if self._is_over:
                 return
-            if wanted != self._wanted:
-                self._wanted = wanted
+            now = self._clock.monotonic()
+            is_news = wanted != self._wanted or any(each.until <= now for each in self._wanted.values())
+            self._wanted = wanted  # also where it is the same: it may hold longer by now
+            if is_news:
                 self._changed.notify_all()
             for leader in {promise.leader for promise in promises} - self._threads.keys():
                 thread = threading.Thread(target=self._run, args=(leader,), name="teller", daemon=True)
@@ -92,7 +94,7 @@ class Teller:
         with self._changed:
             self._wanted = {key: each for key, each in self._wanted.items() if each.event != event}
             self._changed.notify_all()
-            # Where there are several, the leader that was told last is the one that approves.
+            # Where there are several, the one that was chosen last is the one that approves.
             told = next((each for each in reversed(self._told.values()) if each.promise.event == event), None)
             if told is None:
                 return None
@@ -129,28 +131,31 @@ class Teller:
         """Wait until something is to be said, and note that it is; None: nothing is left to say."""
         with self._changed:
             while True:
-                due = {key: self._due_at(key) for key in {**self._told, **self._wanted} if key[0] == leader}
+                now = self._clock.monotonic()
+                # Whoever gave them may hang, and does not renew them then: they hold no longer than they say.
+                holding = {key: each for key, each in self._wanted.items() if each.until > now}
+                due = {key: self._due_at(key, holding) for key in {**self._told, **holding} if key[0] == leader}
                 if not due:
                     del self._threads[leader]  # under the lock: whoever wants more begins another
                     return None
-                now = self._clock.monotonic()
                 ready = [key for key, at in due.items() if at <= now]
                 if ready:
-                    return self._note_beforehand(min(ready, key=lambda key: (key in self._wanted, due[key])))
+                    key = min(ready, key=lambda key: (key in holding, due[key]))
+                    return self._note_beforehand(key, holding.get(key))
                 self._changed.wait(min(due.values()) - now)
 
-    def _due_at(self, key: Key) -> float:
+    def _due_at(self, key: Key, holding: Mapping[Key, Promise]) -> float:
         """When the leader is to hear of it: at once, if what it was told last is not what is wanted."""
-        told, wanted = self._told.get(key), self._wanted.get(key)
+        told, wanted = self._told.get(key), holding.get(key)
         if told is None or (None if told.is_being_taken_back else told.promise) != wanted:
             return 0.0
-        return told.again_at
+        return told.again_at if wanted is None else min(told.again_at, wanted.until)
 
-    def _note_beforehand(self, key: Key) -> _Told:
+    def _note_beforehand(self, key: Key, wanted: Promise | None) -> _Told:
         """Told before it is sent: what may have arrived has to be taken back."""
-        if key not in self._told:
-            self._told[key] = _Told(self._wanted[key], self._expires_at(), 0)
-        told, wanted = self._told[key], self._wanted.get(key)
+        if wanted is not None and key not in self._told:
+            self._told[key] = _Told(wanted, self._expires_at(), 0)
+        told = self._told[key]
         told.is_being_taken_back = wanted is None
         if wanted is not None:
             told.promise, told.until = wanted, self._expires_at()
@@ -185,12 +190,11 @@ class Teller:
             return _Reply(f"{promise.leader} is not among the members. Name its agent's address there.")
         said = {"event": promise.event, "vm": promise.vm, "seen_as": promise.seen_as, "for_seconds": seconds}
         body = json.dumps(said).encode()
-        stamp, nonce = f"{self._clock.now().timestamp():.6f}", os.urandom(16).hex()
+        stamp = f"{self._clock.now().timestamp():.6f}"
         headers = {
             "Content-Type": "application/json",
             "Forewarn-Time": stamp,
-            "Forewarn-Nonce": nonce,
-            "Forewarn-Signature": sign(self._peers.secret, stamp, nonce, body),
+            "Forewarn-Signature": sign(self._peers.secret, stamp, body),
         }
         try:
             address = read_root(f"http://{place}").address

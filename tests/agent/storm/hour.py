@@ -16,7 +16,8 @@ from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.events import Event
 from forewarn.agent.journal import Journal
-from forewarn.agent.keeper import Keeper, Named, Nudge
+from forewarn.agent.keeper import Keeper
+from forewarn.agent.messages import Named, Nudge
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.settings import Settings

@@ -109,7 +109,10 @@ class _Cluster:
         me = (was or {}).get("led")
         if not me:
             words = "this member did not lead before"
-            return self._before.nothing_to_undo(words) if was is None else Result(is_done=True, note=words)
+            if was is None:
+                return self._before.nothing_to_undo(words)
+            self._before.forget()
+            return Result(is_done=True, note=words)
         outlook = (f"{me} does not lead", self._deadline)
         while True:
             members = self._members()

@@ -81,6 +81,18 @@ def settled_result(task: Task) -> Result | None:
     return None if said is None else Result(bool(said.get("is_done")), str(said.get("note", "")))
 
 
+_BEFORE = "before.json"
+
+
+def is_still_needed(memory: Path, since: float) -> bool:
+    """Whether an effect's directory says how something was that nobody has undone. What is older is given up."""
+    path = memory / _BEFORE
+    try:
+        return "was" in (recall(path) or {}) and path.stat().st_mtime >= since
+    except OSError:
+        return False
+
+
 class Before:
     """How something was before a step changed it: kept by the first try, for the undo.
 
@@ -91,7 +103,7 @@ class Before:
     def __init__(self, task: Task) -> None:
         name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in task.step)
         beside = task.scratch.parent / f"{name}.before.json"
-        self._path = beside if task.memory is None else task.memory / "before.json"
+        self._path = beside if task.memory is None else task.memory / _BEFORE
         self._was_done = task.was_done
 
     def keep(self, said: Mapping[str, Any]) -> None:

@@ -1,0 +1,248 @@
+"""Events change, go and come back, and the file is edited, in any order: what holds of the machine itself.
+
+A `Machine` knows what handlers really did to it; that is compared with what is approved, and looked at in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from types import ModuleType
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from forewarn.agent import bygone, course, returning, sightings, steps
+from forewarn.agent.bygone import likeness_of, with_bygone
+from forewarn.agent.case import Case, Direction, Ending, Outcome, Run
+from forewarn.agent.events import Document, Event, Sighting
+from forewarn.agent.policy import Approval, Profile, Step
+from forewarn.agent.returning import what_is_left
+from forewarn.agent.scene import Scene
+from forewarn.agent.steps import Begin
+from tests.agent.little_world import DO, DONE, FAILED, UNDO, Occasion, World, a_profile, a_step, an_event
+
+_TYPES = {"Reboot": "drain", "Redeploy": "leave", "Freeze": "drain"}
+_HALF = "half"
+
+
+def _profiles(edition: int) -> tuple[Profile, ...]:
+    """The file in one of its editions: what a step does changes under its name, goes, or has another name."""
+    out = a_step("out", options={"servers": [f"web/{edition % 2}"]}, is_for_all_events=True)
+    stop = a_step("stop", options={"command": ["stop", str(edition // 2)]}, group=2)
+    drain = a_profile(out, stop) if edition != 3 else a_profile(out)
+    also = replace(stop, name="halt", group=1)
+    return drain, a_profile(also, replace(out, name="off", group=2), name="leave", approval=Approval.AFTER_SUCCESS)
+
+
+class Machine:
+    """What was really done: by effect, and for those that are told of the event, by event."""
+
+    def __init__(self) -> None:
+        self.effects: dict[tuple[str, str], str] = {}  # on, half; what is off is not there
+        self.told: dict[tuple[str, str, str], str] = {}  # by the step's name also: for which type it was last done
+
+    def act(self, step: Step, event: Event, direction: Direction, outcome: Outcome) -> None:
+        """Something was done, or undone; the event is as the handler was told of it."""
+        key = _key(step, event)
+        if outcome is FAILED:
+            is_there = direction is DO and self.effects.get(key) == "on"  # to fail to do it again does not undo it
+            self.effects[key] = "on" if is_there else _HALF
+        elif direction is DO:
+            self.effects[key] = "on"
+            self.told[*key, step.name] = event.type
+        else:
+            self.effects.pop(key, None)
+
+    def is_prepared(self, step: Step, event: Event) -> bool:
+        key = _key(step, event)
+        is_for_it = step.is_for_all_events or self.told.get((*key, step.name)) == event.type
+        return self.effects.get(key) == "on" and is_for_it
+
+
+def _key(step: Step, event: Event) -> tuple[str, str]:
+    return "" if step.is_for_all_events else event.id, likeness_of(step)
+
+
+class Changing(RuleBasedStateMachine):
+    """Some events, and a file that is edited."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World.of(*_profiles(0))
+        self.machine = Machine()
+        self.approved = 0
+        self.gave_up = False
+
+    # What happens.
+
+    @precondition(lambda self: len(self.world.cases) < 3)
+    @rule(kind=st.sampled_from(list(_TYPES)), minutes=st.sampled_from([1, 15, None]))
+    def see(self, kind: str, minutes: float | None) -> None:
+        event = an_event(f"E{len(self.world.cases) + 1}", minutes=minutes, type=kind)
+        self.world.see(event, _TYPES[kind])
+
+    @precondition(lambda self: self.world.running())
+    @rule(which=st.integers(0, 9), outcome=st.sampled_from([DONE, DONE, FAILED]))
+    def end(self, which: int, outcome: Outcome) -> None:
+        running = self.world.running()
+        self._end(*running[which % len(running)], outcome)
+
+    def _end(self, event: str, step: str, direction: Direction, outcome: Outcome) -> None:
+        begun = next(
+            move.step
+            for of, move in reversed(self.world.made)
+            if isinstance(move, Begin) and (of, move.step.name, move.direction) == (event, step, direction)
+        )
+        case = self.world.cases[event]
+        recipe = case.runs[step, direction].recipe
+        told = replace(case.event, type=recipe.of_type) if recipe and recipe.of_type else case.event
+        self.machine.act(begun, told, direction, outcome)
+        self.world.end(event, step, direction, outcome)
+
+    @rule(seconds=st.sampled_from([1, 5, 60, 600]))
+    def advance(self, seconds: int) -> None:
+        self.world.advance(seconds)
+
+    @precondition(lambda self: self._there())
+    @rule(which=st.integers(0, 9), ending=st.sampled_from(Ending))
+    def go(self, which: int, ending: Ending) -> None:
+        self.world.go(self._there()[which % len(self._there())].id, ending=ending)
+
+    @precondition(lambda self: self._there())
+    @rule(which=st.integers(0, 9))
+    def start(self, which: int) -> None:
+        self.world.start(self._there()[which % len(self._there())].id)
+
+    @precondition(lambda self: self._there())
+    @rule(which=st.integers(0, 9), kind=st.sampled_from(list(_TYPES)))
+    def change(self, which: int, kind: str) -> None:
+        case = self._there()[which % len(self._there())]
+        self._show(case, replace(case.event, type=kind))
+
+    @precondition(lambda self: self._gone())
+    @rule(which=st.integers(0, 9), kind=st.sampled_from([*_TYPES, ""]))
+    def come_back(self, which: int, kind: str) -> None:
+        case = self._gone()[which % len(self._gone())]
+        self._show(case, replace(case.event, type=kind or case.event.type))
+
+    @rule(edition=st.integers(0, 3))
+    def edit(self, edition: int) -> None:
+        """The agent is ended, and another begins, with what it finds in the journal and in the file."""
+        self.world.profiles = {profile.name: profile for profile in _profiles(edition)}
+        for case in self._there():
+            self.world.cases[case.id] = sightings.judge_anew(case, self._viewpoint())
+        self.world.settle()
+
+    def _show(self, case: Case, event: Event) -> None:
+        at = self.world.now
+        noted = sightings.note_event(case, event, Sighting(Document((event,)), at), self._viewpoint())
+        if noted is not None:  # otherwise what is under way for its end is waited for
+            self.world.cases[case.id] = noted.case
+            self.world.settle()
+
+    def _viewpoint(self) -> sightings.Viewpoint:
+        return sightings.Viewpoint(
+            boot=self.world.view.boot,
+            watched_within=timedelta(seconds=5),
+            apart_seconds=1,
+            which=lambda _: "web-0",
+            choose=lambda event, _: (_TYPES[event.type], ""),
+            has_begun=lambda case: course.has_begun_to_prepare(case, self._profile_of(case)),
+            left_of=lambda case: what_is_left(self._scene_of(case)),
+        )
+
+    def _profile_of(self, case: Case) -> Profile:
+        return with_bygone(case, self.world.profiles[case.profile], self.world.profiles)
+
+    def _scene_of(self, case: Case) -> Scene:
+        others = [each for each in self.world.cases.values() if each.closed_at is None]
+        return Scene(case, self._profile_of(case), others, self.world.now, self.world.profiles, self.world.view)
+
+    def _there(self) -> list[Case]:
+        return [case for case in self.world.cases.values() if case.is_open]
+
+    def _gone(self) -> list[Case]:
+        return [case for case in self.world.cases.values() if not case.is_open]
+
+    # What holds.
+
+    @invariant()
+    def what_is_approved_was_really_done_as_the_file_and_the_event_are_now(self) -> None:
+        for event in self.world.approved[self.approved :]:
+            self._assert_prepared(self.world.cases[event])
+        self.approved = len(self.world.approved)
+
+    @invariant()
+    def what_counts_as_prepared_stays_so_while_its_event_is_there(self) -> None:
+        for case in self._there():
+            if case.prepared_at is not None and case.started_at is None:
+                self._assert_prepared(case)
+
+    def _assert_prepared(self, case: Case) -> None:
+        for step in self.world.profiles[case.profile].on(Occasion.PREPARE):
+            assert self.machine.is_prepared(step, case.event), f"{step.name} is not done for {case.id}"
+
+    @invariant()
+    def nothing_is_approved_twice(self) -> None:
+        assert len(self.world.approved) == len(set(self.world.approved))
+
+    @invariant()
+    def an_undo_that_was_given_up_is_known(self) -> None:
+        self.gave_up |= any(
+            direction is UNDO and run.outcome is FAILED and self.world.is_closed(case.id)
+            for case in self.world.cases.values()
+            for (_, direction), run in case.runs.items()
+        )
+
+    def teardown(self) -> None:
+        """When all events go and every undo comes off, the machine is as it was."""
+        self.world.go(*(case.id for case in self._there()))
+        for _ in range(300):
+            if running := self.world.running():
+                self._end(*running[0], DONE)
+            else:
+                self.world.advance(60)
+            if all(self.world.is_closed(event) for event in self.world.cases):
+                break
+        self.an_undo_that_was_given_up_is_known()
+
+        assert all(self.world.is_closed(event) for event in self.world.cases)
+        assert self.gave_up or not self.machine.effects, f"left as it is: {self.machine.effects}"
+
+
+_REPEATABLE = settings(
+    max_examples=400,
+    stateful_step_count=40,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+TestChanging = Changing.TestCase
+TestChanging.settings = _REPEATABLE
+
+
+def _is_the_same_for_any_type(case: Case, run: Run, step: Step) -> bool:
+    return run.recipe is None or (run.recipe.uses, run.recipe.likeness) == (step.uses, likeness_of(step))
+
+
+_PLANTED = {
+    "undoes what another event needs": (steps, "keeper_of", lambda *_: ""),
+    "takes what was told of another type for done": (bygone, "_is_same", _is_the_same_for_any_type),
+    "takes an edited step for done": (bygone, "_is_same", lambda *_: True),
+    "takes what is undone for done when its event comes back": (returning, "_left_of", lambda _, run, __: run),
+    "does not see that there is more to be done": (course, "_was_prepared", lambda _: False),
+}
+
+
+@pytest.mark.parametrize(("where", "name", "bug"), _PLANTED.values(), ids=_PLANTED)
+def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, where: ModuleType, name: str, bug: Callable):
+    monkeypatch.setattr(where, name, bug)
+    enough = settings(_REPEATABLE, max_examples=1000, phases=[Phase.generate])
+
+    with pytest.raises(AssertionError, match=r"is not done for|left as it is"):
+        run_state_machine_as_test(Changing, settings=enough)
