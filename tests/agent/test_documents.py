@@ -1,8 +1,9 @@
-"""Documents that list one event more than once."""
+"""Documents as they come: dates in any form, one event more than once."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -62,3 +63,43 @@ def test_an_event_that_is_listed_twice_is_this_vms_if_either_names_it_and_that_i
     assert case.event.resources == ("web-0", "db-9")
     assert (case.consent, approved) == (Consent.NONE, []), "it names another VM, too"
     assert len([each for each in caplog.messages if "more than once" in each]) == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mon, 02 Mar 2037 12:05:00 GMT",
+        "mon, 2 mar 2037 12:05:00 gmt",
+        "02 Mar 2037 12:05:00 GMT",
+        "Mon, 02 Mar 2037 13:05:00 +0100",
+        "Mon, 02 Mar 2037 07:05:00 -05:00",
+        "2037-03-02T12:05:00Z",
+        "2037-03-02T12:05:00.000Z",
+        "2037-03-02 12:05:00",
+        "2037-03-02T13:05:00+01:00",
+        " Mon, 02 Mar 2037 12:05:00 GMT ",
+        "Mon,_02_Mar_2037_12:05:00_GMT",
+    ],
+)
+def test_a_date_is_read_in_any_form_that_was_seen(text: str):
+    assert read_instant(text) == datetime(2037, 3, 2, 12, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "soon",
+        "Mon, 02 Foo 2037 12:05:00 GMT",
+        "Mon, 31 Feb 2037 12:05:00 GMT",
+        "Mon, 02 Mar 2037 25:05:00 GMT",
+        "Mon, 02 Mar 2037 12:05:61 GMT",
+        "Mon, 02 Mar 2037 12:05:00 +9900",
+        "Mon, 02 Mar 0001 00:00:00 GMT",
+        "Mon, 02 Mar 2037 12:05:00 GMT and more",
+        "Mon, \u0660\u0662 Mar 2037 12:05:00 GMT",
+        "9999-12-31T23:59:59Z",
+    ],
+)
+def test_what_is_no_date_is_none(text: str):
+    assert read_instant(text) is None
