@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forewarn.core.conduct import EventLife, GuestNotes, Pace
-from forewarn.core.conduct_findings import let_go_of_oldest, open_gap
+from forewarn.core.conduct_findings import let_go_of_oldest, open_gap, usual_gap
 from forewarn.core.terms import Kind
 from forewarn.wire.report import report_on
 from forewarn.wire.report_words import long, what_gaps_mean
@@ -95,6 +95,27 @@ def test_the_time_in_which_a_machine_is_away_is_no_gap():
 
     assert notes.gaps.longest_virtual == 5
     assert codes(notes, at(206)) == set()
+
+
+def test_asking_while_an_event_of_its_own_lasts_makes_nobody_quicker():
+    notes = polled(*every(20, count=4))
+    be_away(notes, 70)
+    for second in range(80, 680, 20):
+        poll(notes, at(second))
+
+    assert codes(notes, at(680)) == {"too_slow"}
+    assert usual_gap(notes, Pace.VIRTUAL) == 20
+
+
+def test_who_was_never_there_for_a_whole_gap_is_told_of_the_longest_part():
+    notes = polled(at(0))
+    be_away(notes, 5, 60)
+    poll(notes, at(80))
+
+    report = report_on(notes, at(81), Pace.VIRTUAL)
+
+    assert (report.polls.usual_gap_seconds, report.polls.longest_gap_seconds) == (None, 20)
+    assert "It asked for the document 2 times, with 20 s between at the longest" in report.facts[0]
 
 
 def test_what_comes_after_an_absence_is_a_gap_again():

@@ -98,18 +98,19 @@ class EventNotes:
 
 @dataclass(slots=True)
 class Gaps:
-    """The times between one answer and the next request for the document."""
+    """The times between one answer and the next request for the document, as far as the guest could have asked."""
 
     real: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
     virtual: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
     longest_real: float = 0.0
     longest_virtual: float = 0.0
 
-    def add(self, real: float, virtual: float) -> None:
-        """One more."""
+    def add(self, real: float, virtual: float, *, is_whole: bool) -> None:
+        """One more; what is left of one that an absence cut may be the longest, and says nothing of the usual."""
         real, virtual = max(0.0, real), max(0.0, virtual)  # the next request may come before the last is answered
-        self.real.append(real)
-        self.virtual.append(virtual)
+        if is_whole:
+            self.real.append(real)
+            self.virtual.append(virtual)
         self.longest_real = max(self.longest_real, real)
         self.longest_virtual = max(self.longest_virtual, virtual)
 
@@ -261,6 +262,7 @@ class GuestNotes:
             self.gaps.add(
                 max((until.real - since.real for since, until in pieces), default=0.0),
                 max((until.virtual - since.virtual for since, until in pieces), default=0.0),
+                is_whole=len(pieces) <= 1,
             )
         self.polls += 1
         self.first_poll = self.first_poll or asked

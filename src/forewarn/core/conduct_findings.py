@@ -99,7 +99,7 @@ def find(notes: GuestNotes, now: Moment, pace: Pace, blind_versions: frozenset[s
 
 
 def usual_gap(notes: GuestNotes, pace: Pace) -> float | None:
-    """How long it lets pass between polls as a rule: the median of the last ones."""
+    """How long it lets pass between polls as a rule: the median of the last ones; None: there is no whole one."""
     gaps = notes.gaps.real if pace is Pace.REAL else notes.gaps.virtual
     return median(gaps) if gaps else None
 
@@ -107,7 +107,7 @@ def usual_gap(notes: GuestNotes, pace: Pace) -> float | None:
 def longest_gap(notes: GuestNotes, now: Moment, pace: Pace) -> float | None:
     """The longest time between polls in which it could have asked; the one that is still open counts too."""
     still_open = open_gap(notes, now, pace)
-    return max(_longest_closed(notes, pace), still_open) if notes.gaps.real or still_open else None
+    return max(_longest_closed(notes, pace), still_open) if notes.polls > 1 or still_open else None
 
 
 def _longest_closed(notes: GuestNotes, pace: Pace) -> float:

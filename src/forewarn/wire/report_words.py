@@ -91,8 +91,10 @@ def _about_polls(notes: GuestNotes, now: Moment, pace: Pace) -> list[str]:
     if last is None:
         return []
     asked = f"It asked for the document {times(notes.polls)}"
-    if usual is not None and longest is not None:
-        asked += f", with {long(usual)} between as a rule and {long(longest)} at the longest"
+    if longest is not None:
+        most = long(longest)
+        between = f"{most} between" if usual is None else f"{long(usual)} between as a rule and {most}"
+        asked += f", with {between} at the longest"
     since = now.by(pace) - last.by(pace)
     facts = [f"{asked}; the last time was {f'{long(since)} ago' if since >= _NO_TIME else 'just now'}."]
     if not over_the_limit(notes, pace):
