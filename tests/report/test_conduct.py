@@ -12,7 +12,7 @@ import pytest
 from forewarn.board.board import Board, Guest
 from forewarn.board.conduct import Conduct, shown_events
 from forewarn.clock import VirtualClock
-from forewarn.core.conduct import MOST_EVENTS, GuestNotes
+from forewarn.core.conduct import MOST_EVENTS, GuestNotes, Pace
 from forewarn.core.document import Document
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
@@ -20,14 +20,18 @@ from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, Source, VmState
 from forewarn.core.world import Changes
 from forewarn.edge.exchange import Exchange
+from forewarn.wire.http import Answer
 from forewarn.wire.imds.document import render
-from forewarn.wire.imds.request import ReadEvents, Request, judge
+from forewarn.wire.imds.request import Request, judge
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
+from forewarn.wire.report import report_on
 
 START = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 VERSION = EVENTS_VERSIONS["2020-07-01"]
 TARGET = "/metadata/scheduledevents?api-version=2020-07-01"
 HEADER = (("metadata", "true"),)
+POLL = Request("GET", TARGET, HEADER)
+HELD = Request("GET", TARGET, (*HEADER, ("if-none-match", "x"), ("prefer", "wait=60")))
 
 
 class Stage:
@@ -51,18 +55,20 @@ class Stage:
         return Guest(Vm(name, "id", "host-0", None, "web"), board.panels["web"])
 
     def poll(self, guest: Guest, status: int = 200, fault: str = "", *, target: str = TARGET) -> None:
-        request = Request("GET", target, HEADER)
-        wish = judge(request)
+        exchange = self.ask(guest, Request("GET", target, HEADER))
         body = render(Document(1, 1, tuple(each for each in self.events.values() if each.phase.is_open)), VERSION)
-        known = None if not isinstance(wish, ReadEvents) else wish
-        self.conduct.note(
-            Exchange(guest, request, known, self.real), status, body if status == 200 else b"", fault
-        )
+        self.conduct.note(exchange, status, body if status == 200 else b"", fault)
 
     def approve(self, guest: Guest, *events: str, status: int = 200, fault: str = "") -> None:
         body = json.dumps({"StartRequests": [{"EventId": each} for each in events]}).encode()
-        request = Request("POST", TARGET, HEADER, body)
-        self.conduct.note(Exchange(guest, request, judge(request), self.real), status, b"", fault)
+        self.conduct.note(self.ask(guest, Request("POST", TARGET, HEADER, body)), status, b"", fault)
+
+    def ask(self, guest: Guest, request: Request = POLL) -> Exchange:
+        """A request has come; what is answered is still to be noted."""
+        wish = judge(request)
+        exchange = Exchange(guest, request, None if isinstance(wish, Answer) else wish, self.real)
+        self.conduct.begin(exchange)
+        return exchange
 
     def commit(self, event: Event) -> None:
         self.events[event.id] = event
@@ -133,11 +139,9 @@ def test_an_event_that_is_shown_before_it_is_told_of_is_the_same_event(stage: St
     ids=["nothing", "a page", "null", "truncated", "a list"],
 )
 def test_what_is_no_document_shows_nothing(stage: Stage, body: bytes):
-    guest, request = stage.guest(), Request("GET", TARGET, HEADER)
-    wish = judge(request)
     stage.announce("ID", "web-0")
 
-    stage.conduct.note(Exchange(guest, request, wish, 0.0), 200, body, "a fault")
+    stage.conduct.note(stage.ask(stage.guest()), 200, body, "a fault")
 
     assert shown_events(body) is None
     assert (stage.notes().polls, stage.notes().documents) == (1, 0)
@@ -145,18 +149,65 @@ def test_what_is_no_document_shows_nothing(stage: Stage, body: bytes):
 
 
 def test_a_request_that_was_held_counts_from_when_it_was_asked(stage: Stage):
-    guest, request = (
-        stage.guest(),
-        Request("GET", TARGET, (*HEADER, ("if-none-match", "x"), ("prefer", "wait=60"))),
-    )
+    guest = stage.guest()
     stage.poll(guest)
-    asked_at = stage.real
+    held = stage.ask(guest, HELD)
     stage.pass_time(900)
 
-    stage.conduct.note(Exchange(guest, request, judge(request), asked_at), 304, b"")
+    stage.conduct.note(held, 304, b"")
 
     assert stage.notes().gaps.longest_virtual == 0
     assert (stage.notes().last_polled or 0)[1] - (stage.notes().last_poll or 0)[1] == 900
+
+
+def test_a_request_counts_for_the_limit_when_it_comes_however_late_it_is_answered(stage: Stage):
+    guest = stage.guest()
+    held = stage.ask(guest, HELD)
+    for _ in range(3):
+        stage.pass_time(1, real=1)
+        stage.poll(guest)
+    stage.conduct.note(held, 304, b"")
+    stage.pass_time(0.5, real=0.5)
+    stage.poll(guest)
+
+    notes = stage.notes()
+    assert (notes.requests, notes.rate.over_real, notes.rate.over_both) == (5, 0, 0)
+    assert notes.last_poll.real == 3.5
+
+
+def test_errors_that_are_answered_late_are_no_hammering(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest, 503, "status")
+    late = []
+    for _ in range(4):
+        stage.pass_time(1, real=1)
+        late.append(stage.ask(guest))
+    for exchange in (*late[1:], late[0]):
+        stage.conduct.note(exchange, 503, b"", "status")
+
+    assert (stage.notes().errors.returns, stage.notes().errors.hammered_real) == (4, 0)
+
+
+def test_who_waits_for_its_first_answer_is_told_so(stage: Stage):
+    stage.ask(stage.guest())
+
+    report = report_on(stage.notes(), stage.conduct.now(), Pace.REAL)
+
+    assert (report.is_good, report.polls.count, report.polls.answered) == (False, 1, 0)
+    assert report.summary == "web-0 has asked for the document and waits for its first answer."
+
+
+def test_what_a_deleted_machine_is_still_answered_does_not_make_a_new_one_of_it(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest)
+    held = stage.ask(guest, HELD)
+    stage.conduct.learn(Changes(1, (replace(guest.vm, state=VmState.DELETED),)))
+
+    stage.conduct.note(held, 404, b"")
+
+    notes = stage.notes()
+    assert (notes.is_gone, notes.polls, notes.open_polls) == (True, 2, 0)
+    assert (notes.errors.count, notes.bad_requests) == (0, 0)
 
 
 def test_refusals_are_told_apart(stage: Stage):
@@ -174,15 +225,13 @@ def test_refusals_are_told_apart(stage: Stage):
 
 
 def test_a_poll_is_open_until_it_is_answered_or_whoever_asked_has_left(stage: Stage):
-    guest, request = stage.guest(), Request("GET", TARGET, HEADER)
-    exchange = Exchange(guest, request, judge(request), 0.0)
-    for _ in range(2):
-        stage.conduct.begin(exchange)
+    guest = stage.guest()
+    first, second = stage.ask(guest), stage.ask(guest)
     both = stage.notes().open_polls
-    stage.conduct.note(exchange, 304, b"")
+    stage.conduct.note(first, 304, b"")
     one = stage.notes().open_polls
     stage.pass_time(90, real=90)
-    stage.conduct.leave(exchange)
+    stage.conduct.leave(second)
 
     assert (both, one, stage.notes().open_polls) == (2, 1, 0)
     assert (stage.notes().polls, stage.notes().documents) == (2, 1)
@@ -190,15 +239,15 @@ def test_a_poll_is_open_until_it_is_answered_or_whoever_asked_has_left(stage: St
 
 
 def test_a_poll_that_was_delayed_over_the_start_of_an_event_has_hindered_the_guest(stage: Stage):
-    guest, request = stage.guest(), Request("GET", TARGET, HEADER)
+    guest = stage.guest()
     stage.poll(guest)
-    asked_at = stage.real
+    delayed = stage.ask(guest)
     event = stage.announce("ID", "web-0")
     stage.pass_time(900, real=40)
     stage.commit(replace(event, phase=Phase.STARTED))
     body = render(Document(1, 1, (stage.events["ID"],)), VERSION)
 
-    stage.conduct.note(Exchange(guest, request, judge(request), asked_at), 200, body, "delay")
+    stage.conduct.note(delayed, 200, body, "delay")
 
     notes = stage.notes().events["ID"]
     assert (notes.shown_scheduled, notes.struck_by) == (None, ("delay",))

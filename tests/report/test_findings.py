@@ -71,12 +71,24 @@ def test_who_was_silent_for_long_before_its_machine_was_stopped_has_been_silent(
 
 def test_a_poll_that_is_being_answered_is_no_silence():
     notes = polled(*every(1))
-    notes.begin_poll()
+    notes.begin_poll(at(10))
     held = codes(notes, at(600))
-    notes.end_poll()
+    notes.end_poll(at(600))
 
     assert held == set()
-    assert codes(notes, at(600)) == {"long_gap"}
+    assert codes(notes, at(661)) == {"long_gap"}
+
+
+def test_who_asks_seldom_beside_a_poll_that_is_held_has_no_gap():
+    notes = polled(at(0))
+    notes.begin_poll(at(1))
+    for minute in range(1, 10):
+        poll(notes, at(60 * minute))
+    notes.end_poll(at(541))
+    poll(notes, at(542))
+
+    assert codes(notes, at(543)) == set()
+    assert (notes.last_poll, list(notes.gaps.virtual)) == (at(542), [1, 1])
 
 
 def test_gaps_are_counted_by_the_pace_that_is_asked_for():

@@ -57,6 +57,8 @@ class WatchedConnection(GuestConnection):
         guest = self._caller() if desk.is_watched else None
         if guest is not None:
             self._exchange = Exchange(guest, request, None, desk.now())
+            if desk.witness is not None:
+                desk.witness.begin(self._exchange)
         super()._answer(request, ending, whole)
 
     def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:
@@ -64,8 +66,6 @@ class WatchedConnection(GuestConnection):
             super()._grant(wish, guest, ending, request)
             return
         self._exchange = replace(self._exchange, wish=wish)
-        if self._desk.witness is not None:
-            self._desk.witness.begin(self._exchange)
         stroke = self._stroke = self._find_stroke(wish, guest)
         rule = None if stroke is None else stroke.rule
         if rule is None:

@@ -133,10 +133,10 @@ def report_on(notes: GuestNotes, now: Moment, pace: Pace) -> GuestReport:
     """The report on one guest."""
     found = find(notes, now, pace, _BLIND, _NEWEST)
     has_fault = any(each.is_fault for each in found)
-    reads = bool(notes.documents) or 0 < notes.polls == notes.struck_polls  # or it would, but for faults of ours
+    is_struck = 0 < notes.ended_polls == notes.struck_polls  # it would read, but for faults of ours
     return GuestReport(
         vm=notes.vm,
-        is_good=reads and not has_fault,
+        is_good=(bool(notes.documents) or is_struck) and not has_fault,
         summary=summary_of(notes, found),
         findings=[
             FindingView(

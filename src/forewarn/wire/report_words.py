@@ -71,8 +71,10 @@ def summary_of(notes: GuestNotes, found: Sequence[Found]) -> str:
         return f"{notes.vm}: {faults} {'fault' if faults == 1 else 'faults'} to mend."
     if not notes.polls:
         return f"{notes.vm} has not asked for the document; what else it asked for was {times(notes.requests)}."
+    if not notes.ended_polls:
+        return f"{notes.vm} has asked for the document and waits for its first answer."
     if not notes.documents:
-        why = ": faults that were asked for struck every poll" if notes.struck_polls == notes.polls else ""
+        why = ": faults that were asked for struck every poll" if notes.struck_polls == notes.ended_polls else ""
         return f"{notes.vm} has asked for the document and was never given it{why}."
     return f"{notes.vm} does well: there is nothing to mend."
 
