@@ -85,7 +85,7 @@ def summary_of(notes: GuestNotes, found: Sequence[Found]) -> str:
 def facts_of(notes: GuestNotes, now: Moment, pace: Pace) -> list[str]:
     """What it did, a sentence each; then what it made of its last events."""
     facts = [*_about_polls(notes, now, pace), *_about_errors(notes, pace)]
-    return facts + [_about_event(notes, each, pace) for each in notes.events.values()]
+    return facts + [_about_event(notes, each, now, pace) for each in notes.events.values()]
 
 
 def _about_polls(notes: GuestNotes, now: Moment, pace: Pace) -> list[str]:
@@ -126,14 +126,14 @@ def _about_errors(notes: GuestNotes, pace: Pace) -> list[str]:
     return [f"{text}, and asked again after {long(max(0.0, longest))} at the longest."]
 
 
-def _about_event(notes: GuestNotes, event: EventNotes, pace: Pace) -> str:
+def _about_event(notes: GuestNotes, event: EventNotes, now: Moment, pace: Pace) -> str:
     life = event.life
     parts = [_when_it_knew(event, pace)]
     waited = approved_after(event, pace)
     if event.approved is not None:
         parts.append("approved" + ("" if waited is None else f" {after(waited, 'it could have known')}"))
     elif names(notes, event):
-        parts.append("left to its time" if has_lapsed(event) else "not approved")
+        parts.append("left to its time" if has_lapsed(event, now, pace) else "not approved")
     noticed = noticed_end_after(notes, event, pace)
     if noticed is not None:
         parts.append(f"its end noticed {'at once' if noticed < _NO_TIME else f'after {long(noticed)}'}")
