@@ -47,9 +47,15 @@ class WatchedConnection(GuestConnection):
             self._desk.witness.leave(exchange)
 
     def eof_received(self) -> bool:
-        """The client sends no more; in the middle of a fault it has given up, and is let go."""
-        if isinstance(self._hold, Lull | Drip):
+        """The client sends no more; it may still listen, which shows when it is told something.
+
+        To whom nothing is said yet, nothing can show: it is taken for one that has given up, and let go.
+        """
+        if isinstance(self._hold, Lull):
             return False
+        if isinstance(self._hold, Drip):
+            self._is_ended = True
+            return True
         return super().eof_received()
 
     def _answer(self, request: Request, ending: bytes, whole: bytes | None) -> None:
