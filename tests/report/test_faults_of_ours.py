@@ -164,6 +164,22 @@ def test_whose_approval_a_fault_refused_has_not_let_the_event_lapse():
         assert service.report(vm).remarks == []
 
 
+@pytest.mark.parametrize("fault", ["reset", "closed"])
+def test_an_approval_that_was_taken_is_told_as_one_though_its_answer_was_lost(fault: str):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        event = service.restart(vm)
+        service.fault(fault, vm, on="approval", carried_out=True, count=1)
+        client.run(10)
+        event.expect_approved(by="web_0")
+        report = service.report(vm)
+
+    assert report.json["events"][0]["approved_after_seconds"] == 5
+    assert "approved 5 s after it could have known" in str(report)
+
+
 def test_a_fault_in_the_first_second_excuses_nobody_who_does_not_ask_again():
     with Service() as service:
         vm = service.vm("web_0", priority="Spot")

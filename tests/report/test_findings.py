@@ -234,6 +234,27 @@ def test_who_comes_back_after_a_second_does_not():
     )
 
 
+def test_an_answer_that_was_not_waited_for_is_not_told_as_a_hang_up():
+    notes = polled(*every(1))
+    notes.errors.wait_no_more(at(10))
+    poll(notes, at(12))
+    alone = report_on(notes, at(13), Pace.VIRTUAL)
+    fail(notes, at(13), 503)
+    fail(notes, at(14), 0)
+    poll(notes, at(15))
+    among_others = report_on(notes, at(16), Pace.VIRTUAL)
+
+    late = (
+        "did not wait once for an answer that was made late by a fault that was asked for, and asked again after"
+    )
+    assert f"It {late} 2 s at the longest." in alone.facts
+    assert (alone.errors.count, alone.errors.by_status, alone.errors.unawaited) == (1, {}, 1)
+    assert (
+        "It was answered with an error 2 times (hang-up: 1, 503: 1; 2 of them by a fault that was asked for) and "
+        f"{late} 2 s at the longest."
+    ) in among_others.facts
+
+
 @pytest.mark.parametrize(("now", "found"), [(70, set()), (71, {"gave_up_after_errors"})], ids=["wait", "gone"])
 def test_who_asks_no_more_after_an_error_has_given_up(now: int, found: set[str]):
     notes = polled(*every(1))

@@ -82,20 +82,25 @@ class Conduct:
             if asks_for_events(exchange.request):
                 notes.begin_poll(now)
 
-    def leave(self, exchange: Asked) -> None:
-        """The guest did not wait for the answer."""
+    def leave(self, exchange: Asked, fault: str = "", *, is_done: bool = False) -> None:
+        """The guest did not wait for the answer; `fault` is what made it late."""
         with self._lock:
-            self._end(exchange, self._now())
+            now = self._now()
+            notes = self._end(exchange, now)
+            if notes is not None and fault:
+                notes.errors.wait_no_more(now)
+                self._note_stroke(notes, exchange, 0, b"", fault, now, is_done=is_done)
+                let_go_of_oldest(notes, now, self._pace, self._most_events)
 
-    def note(self, exchange: Asked, status: int, body: bytes, fault: str = "") -> None:
-        """A request is answered now; status 0: with a hang-up."""
+    def note(self, exchange: Asked, status: int, body: bytes, fault: str = "", *, is_done: bool = False) -> None:
+        """A request is answered now; status 0: with a hang-up, though it may be done what was asked for."""
         with self._lock:
             now = self._now()
             notes = self._end(exchange, now)
             if notes is None:
                 return
             if fault:
-                self._note_stroke(notes, exchange, status, body, fault, now)
+                self._note_stroke(notes, exchange, status, body, fault, now, is_done=is_done)
             if status and status < _ERROR:
                 notes.errors.end()
                 self._note_answer(notes, exchange, status, body, now)
@@ -113,12 +118,22 @@ class Conduct:
         return None if notes is None or notes.is_gone else notes
 
     def _note_stroke(
-        self, notes: GuestNotes, exchange: Asked, status: int, body: bytes, fault: str, now: Moment
+        self,
+        notes: GuestNotes,
+        exchange: Asked,
+        status: int,
+        body: bytes,
+        fault: str,
+        now: Moment,
+        *,
+        is_done: bool,
     ) -> None:
         """A fault has struck: what it kept from the guest is not the guest's to answer for."""
         asked = self._moment_at(exchange.asked_at, now)
         if isinstance(exchange.wish, ReadEvents) and status != _NOT_MODIFIED:
             notes.note_stroke(fault, asked, now, _told_whole(body) if status == _OK else {})
+        elif is_done:
+            self._note_approvals(notes, exchange, now)
         elif isinstance(exchange.wish, ApproveEvents) and status != _OK:
             for id_ in exchange.wish.event_ids:
                 if (event := notes.events.get(id_)) is not None:
@@ -134,9 +149,14 @@ class Conduct:
                 self._bodies[notes.vm] = looks
                 notes.see(now, shown, {id_: self._life(id_) for id_ in shown})
             notes.read(now, wish.version.name)
-        elif isinstance(wish, ApproveEvents) and status == _OK:
+        elif status == _OK:
+            self._note_approvals(notes, exchange, now)
+
+    def _note_approvals(self, notes: GuestNotes, exchange: Asked, now: Moment) -> None:
+        """What it approved was taken."""
+        if isinstance(exchange.wish, ApproveEvents):
             version = _version_of(exchange.request)
-            for id_ in wish.event_ids:
+            for id_ in exchange.wish.event_ids:
                 notes.approve(now, self._life(id_), version)
 
     def _notes_on(self, guest: Guest, now: Moment) -> GuestNotes:

@@ -141,6 +141,7 @@ class Errors:
     """Answers that were none, and what the guest did then."""
 
     by_status: Counter[int] = field(default_factory=Counter)  # 0: a hang-up
+    unawaited: int = 0  # that a fault made late, and that the guest did not wait for
     put_in: int = 0  # by faults that somebody asked for
     in_a_row: int = 0
     most_in_a_row: int = 0
@@ -155,7 +156,7 @@ class Errors:
     @property
     def count(self) -> int:
         """How many there were."""
-        return sum(self.by_status.values())
+        return sum(self.by_status.values()) + self.unawaited
 
     def come_back(self, asked: Moment) -> None:
         """The guest asks again; how long after an error, if there was one."""
@@ -173,6 +174,14 @@ class Errors:
     def add(self, status: int, answered: Moment, *, is_put_in: bool) -> None:
         """One more."""
         self.by_status[status] += 1
+        self._lengthen(answered, is_put_in=is_put_in)
+
+    def wait_no_more(self, now: Moment) -> None:
+        """One more: the guest has left before the answer came that a fault made late."""
+        self.unawaited += 1
+        self._lengthen(now, is_put_in=True)
+
+    def _lengthen(self, answered: Moment, *, is_put_in: bool) -> None:
         self.put_in += is_put_in
         self.in_a_row += 1
         self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)

@@ -25,8 +25,13 @@ class Witness(Protocol):
     def begin(self, exchange: Exchange) -> None:
         """A request has come, and is not understood yet: `note` or `leave` follows."""
 
-    def leave(self, exchange: Exchange) -> None:
-        """Whoever asked did not wait for the answer."""
+    def leave(self, exchange: Exchange, fault: str = "", *, is_done: bool = False) -> None:
+        """Whoever asked did not wait for the answer. `fault`: the name of the fault that made it late."""
 
-    def note(self, exchange: Exchange, status: int, body: bytes, fault: str = "") -> None:
-        """A request is answered now; status 0: with a hang-up. `fault`: the name of the fault that was put in."""
+    def note(
+        self, exchange: Exchange, status: int, body: bytes, fault: str = "", *, is_done: bool = False
+    ) -> None:
+        """A request is answered now; status 0: with a hang-up. `fault`: the name of the fault that was put in.
+
+        `is_done`, here and where somebody left: what was asked for was done, though that was not told.
+        """

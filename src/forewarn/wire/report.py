@@ -68,10 +68,11 @@ class LimitView(msgspec.Struct):
 
 
 class ErrorsView(msgspec.Struct):
-    """Answers of 400 and more, and hang-ups; and what it did then."""
+    """Answers of 400 and more, hang-ups, and answers that it did not wait for; and what it did then."""
 
     count: int
     by_status: dict[str, int]
+    unawaited: Annotated[int, msgspec.Meta(description="that a fault made late, and that it did not wait for")]
     put_in: Annotated[int, msgspec.Meta(description="by faults that somebody asked for")]
     most_in_a_row: int
     returns: Annotated[int, msgspec.Meta(description="how often it asked again after one")]
@@ -187,6 +188,7 @@ def _errors(notes: GuestNotes, now: Moment, pace: Pace) -> ErrorsView:
     return ErrorsView(
         count=errors.count,
         by_status={str(status or _HANG_UP): count for status, count in sorted(errors.by_status.items())},
+        unawaited=errors.unawaited,
         put_in=errors.put_in,
         most_in_a_row=errors.most_in_a_row,
         returns=errors.returns,

@@ -117,9 +117,17 @@ def _about_errors(notes: GuestNotes, pace: Pace) -> list[str]:
     errors = notes.errors
     if not errors.count:
         return []
-    kinds = [f"{status or 'hang-up'}: {count}" for status, count in sorted(errors.by_status.items())]
-    text = f"It was answered with an error {times(errors.count)} ({', '.join(kinds)}"
-    text += f"; {errors.put_in} of them by a fault that was asked for)" if errors.put_in else ")"
+    said = []
+    if errors.by_status:
+        kinds = [f"{status or 'hang-up'}: {count}" for status, count in sorted(errors.by_status.items())]
+        put_in = errors.put_in - errors.unawaited
+        by = f"; {put_in} of them by a fault that was asked for" if put_in else ""
+        answered = errors.count - errors.unawaited
+        said.append(f"was answered with an error {times(answered)} ({', '.join(kinds)}{by})")
+    if errors.unawaited:
+        late = "an answer that was made late by a fault that was asked for"
+        said.append(f"did not wait {times(errors.unawaited)} for {late}")
+    text = f"It {' and '.join(said)}"
     if not errors.returns:
         return [f"{text}, and has not asked again since."]
     longest = errors.longest_return_real if pace is Pace.REAL else errors.longest_return_virtual
