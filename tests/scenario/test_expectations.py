@@ -8,6 +8,7 @@ import pytest
 
 from forewarn.scenario.model import Line
 from forewarn.scenario.player import Player
+from tests.scenario.refusing import GROW
 from tests.scenario.stage import FLEET, play, read, unchecked
 
 SCENE = (
@@ -184,3 +185,39 @@ phase = "{phase}"
 """
 
     assert play(read(text)).differences == []
+
+
+def test_a_guest_of_an_instance_that_comes_later_asks_and_approves_when_it_is_there():
+    played = play(
+        read(
+            f"""{GROW}
+[[guests]]
+vm = "pool_1"
+starts = "1m"
+approve_after = "30s"
+
+[[at]]
+time = "2m"
+do = "restart"
+vm = "pool_1"
+
+[[expect]]
+time = "1m"
+guest = "pool_1"
+status = 200
+
+[[expect]]
+time = "3m"
+vm = "pool_1"
+phase = "Started"
+approved_by = "pool_1"
+
+[[expect]]
+time = "3m"
+guest = "pool_1"
+saw = ["Scheduled", "Started"]
+"""
+        )
+    )
+
+    assert (played.outcome.held, played.differences) == (3, [])

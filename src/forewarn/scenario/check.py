@@ -11,7 +11,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from itertools import pairwise
 
-from forewarn.core.fleet_check import Place, Problem
+from forewarn.core.fleet_check import MOST_INSTANCES, Place, Problem
 from forewarn.core.notice import DEGRADED_NOTICE, Rules, in_words
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import too_long, too_short
@@ -25,7 +25,7 @@ from forewarn.scenario.foresight import Foresight
 from forewarn.scenario.makers import instances_of
 from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
 from forewarn.scenario.problems import at, unknown
-from forewarn.scenario.stage import world_of
+from forewarn.scenario.stage import address_of, world_of
 from forewarn.scenario.words import DEEDS
 from forewarn.wire.choices import either, suggest
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
@@ -139,12 +139,16 @@ class _Check:
 
     def _reachable(self, script: GuestScript, where: Place) -> Iterator[Problem]:
         vm = self.world.vms.get(script.vm)
-        if vm is None or vm.port is not None:
+        if vm is None:  # a scale set gets it later
+            interface, addresses = None, tuple(filter(None, [address_of(self.scenario.fleet, script.vm)]))
+        elif vm.port is None:
+            interface, addresses = vm.interface, vm.addresses
+        else:
             return
-        strange = [each for each in vm.addresses if not ip_address(each).is_loopback]
-        if vm.interface is not None or strange:
-            way = f"interface {vm.interface}" if vm.interface is not None else f"address {strange[0]}"
-            what = f"{vm.name} is recognised by its {way}, which a scripted guest on this machine does not have."
+        strange = [each for each in addresses if not ip_address(each).is_loopback]
+        if interface is not None or strange:
+            way = f"interface {interface}" if interface is not None else f"address {strange[0]}"
+            what = f"{script.vm} is recognised by its {way}, which a scripted guest on this machine does not have."
             yield Problem(
                 where, what, "Leave that out of the fleet, or give the VM a port or an address in 127.0.0.0/8."
             )
@@ -223,6 +227,9 @@ class _Check:
             yield Problem(
                 at(where, "to"), "scale needs to know how many instances there are to be.", "Give it to = 1."
             )
+        elif act.to > MOST_INSTANCES:
+            what = f"to is {act.to}, and a scale set has at most {MOST_INSTANCES} instances."
+            yield Problem(at(where, "to"), what, f"It can be up to {MOST_INSTANCES}.")
 
     # What is expected.
 

@@ -19,7 +19,7 @@ from forewarn.core.world import World
 from forewarn.scenario import faults
 from forewarn.scenario.model import GONE, NO_EVENT, Deed, Expectation, Scenario
 from forewarn.scenario.problems import at, unknown
-from forewarn.scenario.words import EXPECTED_OF, OF_AN_EVENT
+from forewarn.scenario.words import EXPECTED_OF, OF_A_VM_THAT_IS, OF_AN_EVENT
 from forewarn.wire.choices import either, suggest
 
 # What a guest sees of one event, in the order in which it can; GONE is never the first.
@@ -33,7 +33,6 @@ _LEAST: Mapping[str, int] = {
     "duration_seconds": UNKNOWN_SECONDS,
 }
 _STATUSES = {0, 200, 304, 404, 429, 500, 503}  # of a poll, where no fault is put in
-_OF_A_VM_THAT_IS = ("empty", "events", "incarnation", "on", "host")
 _MARKS = [str(name) for name, form in FORMS.items() if form.marks_events]
 
 
@@ -148,7 +147,7 @@ class ExpectationCheck:
             what = f"empty is {str(wanted.empty).lower()}, and events is {wanted.events}."
             yield self._problem("events", what, "Leave out one of them.")
         if wanted.state is VmState.DELETED:
-            said = [key for key in _OF_A_VM_THAT_IS if getattr(wanted, key) is not None]
+            said = [key for key in OF_A_VM_THAT_IS if getattr(wanted, key) is not None]
             yield from self._excluded("state is deleted", "a VM that is no more has", said)
 
     def _said_of_an_event(self) -> list[str]:

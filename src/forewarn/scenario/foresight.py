@@ -20,6 +20,7 @@ from forewarn.scenario import most
 from forewarn.scenario.makers import TO_HOSTS, Course, Maker
 from forewarn.scenario.model import END, Act, Deed, Expectation, Scenario, clock_of
 from forewarn.scenario.most import Case
+from forewarn.scenario.words import OF_A_VM_THAT_IS
 from forewarn.wire.choices import either
 
 LineOf = Callable[[str, int], int]
@@ -49,6 +50,9 @@ _HOW = {
     Kind.PREEMPT: 'do = "evict"',
     Kind.TERMINATE: 'do = "delete", of a VM with terminate_notification',
 }
+_START_LATER = "Let it start then, or later (starts)."
+_OTHER_OUTSIDE = "Let one be outside that is there from the start."
+_EXPECT_LATER = "Expect it then, or later."
 _AFTER_THE_START = {Phase.STARTED, Phase.COMPLETED, Phase.FAILED}
 
 
@@ -66,7 +70,11 @@ class Foresight:
 
     def problems(self) -> Iterator[Problem]:
         """What cannot happen."""
+        for index, script in enumerate(self.scenario.guests):
+            where, remedy = Place("guests", index, "vm"), _OTHER_OUTSIDE if script.outside else _START_LATER
+            yield from self._not_there_yet(script.vm, script.starts, where, remedy)
         for index, act in enumerate(self.scenario.acts):
+            yield from self._not_there_yet(act.vm, act.time, Place("at", index, "vm"), "Do it after that.")
             yield from self._done_to_the_gone(act, index)
             yield from self._done_in_vain(act, index)
             self._course.go_on(act, self.line_of("at", index))
@@ -77,12 +85,28 @@ class Foresight:
                 yield from self._judge(Case(wanted, vm, time, Place("expect", index)))
             elif wanted.open is not None:
                 yield from most.open_events(self._course, wanted.open, time, Place("expect", index, "open"))
+            elif _needs_a_vm(wanted):
+                yield from self._not_there_yet(wanted.vm, time, Place("expect", index, "vm"), _EXPECT_LATER)
 
     def _vm_of(self, wanted: Expectation) -> str | None:
         """The VM whose events it is about: its own, or that of its guest."""
         if wanted.guest is None:
             return wanted.vm
         return next((each.vm for each in self.scenario.guests if each.title == wanted.guest), None)
+
+    def _not_there_yet(self, vm: str | None, time: timedelta, where: Place, remedy: str) -> Iterator[Problem]:
+        """A VM that its scale set gets only later; at one instant acts come in the order of the file."""
+        arrival = self._course.instances.get(vm or "")
+        if arrival is None or arrival.index is None:
+            return
+        comes = self.scenario.acts[arrival.index].time
+        if time < comes or (where.section == "at" and where.index < arrival.index):
+            line = self.line_of("at", arrival.index)
+            what = (
+                f"{vm} is not there at {clock_of(time)}: {arrival.scale_set} gets it at {clock_of(comes)} at the "
+                f"earliest (line {line})."
+            )
+            yield Problem(where, what, remedy)
 
     def _done_to_the_gone(self, act: Act, index: int) -> Iterator[Problem]:
         gone = self._course.gone.get(act.vm or "")
@@ -109,7 +133,7 @@ class Foresight:
                 yield Problem(where, what, f"Put what is to be {_DONE[act.do]} before it.")
 
     def _judge(self, case: Case) -> Iterator[Problem]:
-        if case.expects_event:
+        if most.expects_event(case.wanted):
             own = [maker for maker in self._course.makers if maker.vm.name == case.vm.name]
             fitting = [maker for maker in own if case.wanted.kind in {None, maker.kind}]
             before = [maker for maker in fitting if maker.act.time <= case.time]
@@ -120,7 +144,7 @@ class Foresight:
                 first = min(fitting, key=lambda maker: maker.act.time)
                 comes = f"it comes at {clock_of(first.act.time)} (line {first.line})"
                 what = f"{case.title} cannot be at {clock_of(case.time)}: {comes}."
-                yield case.problem("time", what, "Expect it then, or later.")
+                yield case.problem("time", what, _EXPECT_LATER)
             else:
                 yield from self._judge_start(case, before)
                 yield from self._judge_cancel(case, before)
@@ -216,17 +240,20 @@ class Foresight:
         gone = self._course.gone.get(case.vm.name)
         if gone is None or case.time < max(each.done_by for each in self._course.gone.values()):
             return
-        said = [
-            key
-            for key in ("empty", "events", "incarnation", "on", "host")
-            if getattr(case.wanted, key) is not None
-        ]
-        if case.wanted.state not in {None, VmState.DELETED}:
-            said.append("state")
-        for key in said[:1]:
+        for key in _said_of_a_vm(case.wanted)[:1]:
             since = f"it is deleted at {clock_of(gone.asked_at)} (line {gone.line})"
             what = f"{case.vm.name} is no more at {clock_of(case.time)}: {since}."
             yield case.problem(key, what, 'Expect it before, or state = "deleted".')
+
+
+def _said_of_a_vm(wanted: Expectation) -> list[str]:
+    """What is expected of a VM that is there."""
+    said = [key for key in OF_A_VM_THAT_IS if getattr(wanted, key) is not None]
+    return said if wanted.state in {None, VmState.DELETED} else [*said, "state"]
+
+
+def _needs_a_vm(wanted: Expectation) -> bool:
+    return most.expects_event(wanted) or bool(_said_of_a_vm(wanted))
 
 
 def _may_delete(act: Act, vm: Vm) -> bool:

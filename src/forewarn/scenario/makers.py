@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from forewarn.core.fleet import Vm
+from forewarn.core.fleet_check import MOST_INSTANCES
 from forewarn.core.notice import (
     DEGRADED_NOTICE,
     DESCRIPTIONS,
@@ -82,13 +83,24 @@ class Gone:
     line: int
 
 
-def instances_of(scenario: Scenario) -> list[str]:
-    """The instances that scale sets may have at some time of the scenario."""
-    most: dict[str, int] = {each.name: each.capacity for each in scenario.fleet.scale_sets}
-    for act in scenario.acts:
-        if act.do is Deed.SCALE and act.scale_set in most:
-            most[act.scale_set] += act.to or 0
-    return [f"{name}_{number}" for name, count in most.items() for number in range(count)]
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An instance of a scale set, and which act may make it first; None: it is there from the start."""
+
+    scale_set: str
+    index: int | None = None
+
+
+def instances_of(scenario: Scenario) -> dict[str, Arrival]:
+    """The instances that scale sets may have at some time of the scenario, by name."""
+    counts = {each.name: each.capacity for each in scenario.fleet.scale_sets}
+    found = {f"{name}_{number}": Arrival(name) for name, count in counts.items() for number in range(count)}
+    for index, act in enumerate(scenario.acts):
+        if act.do is Deed.SCALE and act.scale_set in counts:
+            name, before = act.scale_set, counts[act.scale_set]
+            counts[name] += min(act.to or 0, MOST_INSTANCES)
+            found |= {f"{name}_{number}": Arrival(name, index) for number in range(before, counts[name])}
+    return found
 
 
 @dataclass(slots=True)
@@ -100,8 +112,12 @@ class Course:
     makers: list[Maker] = field(default_factory=list)
     untold: list[Maker] = field(default_factory=list)  # what is done at once, as nobody has asked
     gone: dict[str, Gone] = field(default_factory=dict)
+    instances: dict[str, Arrival] = field(init=False)
     _moved: set[str] = field(default_factory=set)  # VMs that may be anywhere by now
     _movers: list[Act] = field(default_factory=list)  # what has moved them
+
+    def __post_init__(self) -> None:
+        self.instances = instances_of(self.scenario)
 
     def go_on(self, act: Act, line: int) -> None:
         """Take one more act into account."""
@@ -134,10 +150,10 @@ class Course:
         return times > 1 or (act.to or 0) > begins.get(act.scale_set or "", 0)
 
     def guests_in_scope_of(self, vm: Vm) -> Iterator[GuestScript]:
-        """Those who read the same document."""
+        """Those who read the same document, or may: of an instance that comes later only its set is known."""
         for script in self.scenario.guests:
-            other = self.world.vms.get(script.vm)
-            if other is not None and other.scope == vm.scope:
+            other, later = self.world.vms.get(script.vm), self.instances.get(script.vm)
+            if (other is None and later and later.scale_set == vm.set_name) or (other and other.scope == vm.scope):
                 yield script
 
     def _do_to_vm(self, act: Act, line: int, vm: Vm) -> None:

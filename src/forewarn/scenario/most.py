@@ -35,18 +35,17 @@ class Case:
         """The event, for a reader: `A Reboot of web-0`."""
         return f"{'An event' if self.wanted.kind is None else f'A {self.wanted.kind}'} of {self.vm.name}"
 
-    @property
-    def expects_event(self) -> bool:
-        """Whether it can hold only where there has been an event."""
-        wanted = self.wanted
-        said = [getattr(wanted, key) for key in OF_AN_EVENT if key != "kind"]
-        is_counted = bool(wanted.count or wanted.ids or wanted.saw)
-        return is_counted or any(each not in (None, NO_EVENT) for each in said)
-
     def problem(self, key: str, what: str, remedy: str) -> Problem:
         """A problem of that key, where it is in the file; else of the entry."""
         is_there = getattr(self.wanted, key) is not None
         return Problem(Place(self.where.section, self.where.index, key if is_there else ""), what, remedy)
+
+
+def expects_event(wanted: Expectation) -> bool:
+    """Whether it can hold only where there has been an event."""
+    said = [getattr(wanted, key) for key in OF_AN_EVENT if key != "kind"]
+    is_counted = bool(wanted.count or wanted.ids or wanted.saw)
+    return is_counted or any(each not in (None, NO_EVENT) for each in said)
 
 
 def problems(course: Course, case: Case, makers: Sequence[Maker]) -> Iterator[Problem]:

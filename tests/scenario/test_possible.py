@@ -1,0 +1,76 @@
+"""What can be, if only just: it is not refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from forewarn.scenario.check import check
+from forewarn.scenario.file import read_scenario
+from tests.scenario.refusing import EXPECT_OF_GUEST, FLEET, GROW, MAINTAIN, RESTART
+
+MAY_BE = {
+    "what a fault answers with": (
+        '[[at]]\ntime = 0\ndo = "fault"\nfault = "proxy_page"\noptions = { code = 407 }\n'
+        '[[guests]]\nvm = "app-0"\n[[expect]]\ntime = "1m"\nguest = "app-0"\nstatus = 407\n'
+    ),
+    "what a stale document shows": (
+        f'[[at]]\ntime = 0\ndo = "fault"\nfault = "stale"\n{EXPECT_OF_GUEST}saw = ["Started", "Scheduled"]\n'
+    ),
+    "a VM that is evicted, and gone": (
+        '[[at]]\ntime = "1m"\ndo = "evict"\nvm = "spot-0"\n'
+        '[[expect]]\ntime = "5m"\nvm = "spot-0"\nstate = "deleted"\n'
+    ),
+    "a pause of the usual length, and of another": (
+        f'{MAINTAIN}[[at]]\ntime = "5h"\ndo = "maintain"\nvm = "app-0"\nduration_seconds = 3\n'
+        '[[expect]]\ntime = "4h"\nvm = "app-0"\nduration_seconds = 9\n'
+        '[[expect]]\ntime = "6h"\nvm = "app-0"\nduration_seconds = 3\n'
+    ),
+    "an instance that is back when its set has grown again": (
+        '[[scale_sets]]\nname = "pool"\ncapacity = 2\n'
+        '[[at]]\ntime = 0\ndo = "scale"\nscale_set = "pool"\nto = 0\n'
+        '[[at]]\ntime = "10m"\ndo = "scale"\nscale_set = "pool"\nto = 2\n'
+        '[[at]]\ntime = "20m"\ndo = "redeploy"\nvm = "pool_1"\n'
+        '[[at]]\ntime = "40m"\ndo = "fail"\nvm = "app-0"\n'
+        '[[expect]]\ntime = "20m"\nvm = "pool_1"\nstate = "running"\n'
+        '[[expect]]\ntime = "40m"\nvm = "pool_1"\nkind = "Redeploy"\nsource = "Platform"\n'
+    ),
+    "a start of a VM whose host has failed": (
+        '[[at]]\ntime = "1m"\ndo = "fail"\nvm = "app-0"\n[[at]]\ntime = "2m"\ndo = "start"\nvm = "app-0"\n'
+    ),
+    "a start of a VM that is stopped": (
+        '[[at]]\ntime = "1m"\ndo = "stop"\nvm = "app-0"\n[[at]]\ntime = "2m"\ndo = "start"\nvm = "app-0"\n'
+    ),
+    "an approval of what is done to the host": (
+        f'{MAINTAIN}[[at]]\ntime = "2m"\ndo = "approve"\nvm = "app-0"\nkind = "Freeze"\n'
+    ),
+    "a VM that a rollout meets twice": (
+        f'{RESTART}[[at]]\ntime = "1m"\ndo = "rollout"\nby = "live_migration"\n'
+        '[[expect]]\ntime = "2h"\nvm = "app-0"\ncount = 3\n'
+    ),
+    "an event whose work was done by a stop before it": (
+        '[[at]]\ntime = "1m"\ndo = "stop"\nvm = "app-0"\n[[at]]\ntime = "61s"\ndo = "maintain"\nvm = "app-0"\n'
+        '[[expect]]\ntime = "30m"\nvm = "app-0"\nphase = "Cancelled"\n'
+    ),
+    "an event whose VM was moved by another": (
+        '[[at]]\ntime = "10s"\ndo = "maintain"\nvm = "app-0"\nkind = "Redeploy"\n'
+        '[[at]]\ntime = "11s"\ndo = "degrade"\nvm = "app-0"\nrisk = "low"\n'
+        '[[expect]]\ntime = "20m"\nvm = "app-0"\nphase = "Cancelled"\n'
+    ),
+    "who is not there yet, and of whom nothing is expected that needs it": (
+        f'{GROW}[[expect]]\ntime = 0\nvm = "pool_1"\nphase = "none"\n'
+    ),
+    "an event of others that a guest approves who comes later": (
+        f'{GROW}[[guests]]\nvm = "pool_1"\nstarts = "1m"\nothers = true\napprove_after = 0\n'
+        '[[at]]\ntime = "2m"\ndo = "restart"\nvm = "pool_0"\n'
+        '[[expect]]\ntime = "2m5s"\nvm = "pool_0"\nphase = "Started"\n'
+    ),
+    "a VM that is moved to a host where something is to be done": (
+        f'{MAINTAIN}[[at]]\ntime = "2m"\ndo = "redeploy"\nvm = "spot-0"\n'
+        '[[expect]]\ntime = "30m"\nvm = "spot-0"\ncount = 2\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", MAY_BE.values(), ids=MAY_BE)
+def test_only_what_is_certain_not_to_be_is_refused(text: str):
+    assert check(read_scenario(FLEET + text, "good.toml"))
