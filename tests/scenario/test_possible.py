@@ -6,7 +6,8 @@ import pytest
 
 from forewarn.scenario.check import check
 from forewarn.scenario.file import read_scenario
-from tests.scenario.refusing import EXPECT_OF_GUEST, FLEET, GROW, MAINTAIN, RESTART
+from tests.scenario.refusing import DELETE, EXPECT_OF_GUEST, FLEET, GROW, MAINTAIN, RESTART
+from tests.scenario.stage import play, read
 
 MAY_BE = {
     "what a fault answers with": (
@@ -74,3 +75,49 @@ MAY_BE = {
 @pytest.mark.parametrize("text", MAY_BE.values(), ids=MAY_BE)
 def test_only_what_is_certain_not_to_be_is_refused(text: str):
     assert check(read_scenario(FLEET + text, "good.toml"))
+
+
+SPOT = '[[vms]]\nname = "spot-1"\npriority = "Spot"\nterminate_notification = "PT5M"\n'
+DELETE_SPOT = f'{SPOT}[[at]]\ntime = "1m"\ndo = "delete"\nvm = "spot-1"\n'
+FAILED_HOST = f'{DELETE}[[at]]\ntime = "2m"\ndo = "fail"\nvm = "gone-0"\n'
+SO_IT_IS = {
+    "an eviction of a VM that is under notice to be deleted": (
+        f'{DELETE_SPOT}[[at]]\ntime = "2m"\ndo = "evict"\nvm = "spot-1"\n'
+        '[[expect]]\ntime = "20m"\nvm = "spot-1"\nkind = "Terminate"\nphase = "Cancelled"\n'
+        '[[expect]]\ntime = "20m"\nvm = "spot-1"\nkind = "Preempt"\nphase = "Completed"\n'
+    ),
+    "an eviction that leaves a VM which was to be deleted": (
+        DELETE_SPOT.replace('"Spot"\n', '"Spot"\neviction_policy = "Deallocate"\n')
+        + '[[at]]\ntime = "2m"\ndo = "evict"\nvm = "spot-1"\n'
+        '[[expect]]\ntime = "20m"\nvm = "spot-1"\nstate = "deallocated"\nempty = true\n'
+    ),
+    "a VM that runs on as its host has failed before it was deleted": (
+        f'{FAILED_HOST}[[at]]\ntime = "30m"\ndo = "restart"\nvm = "gone-0"\n'
+        '[[expect]]\ntime = "29m"\nvm = "gone-0"\nstate = "running"\n'
+        '[[expect]]\ntime = "30m"\nvm = "gone-0"\nevents = 1\n'
+    ),
+    "a VM whose deletion takes long": (
+        f"[settings]\nsimulated_seconds = {{ delete = 600 }}\n{DELETE}"
+        '[[expect]]\ntime = "8m"\nvm = "gone-0"\nevents = 1\nphase = "Started"\n'
+    ),
+    "a VM whose deletion takes too long": (
+        f"[settings]\nsimulated_seconds = {{ delete = 600 }}\naction_limit = 300\n{DELETE}"
+        '[[expect]]\ntime = "1h"\nvm = "gone-0"\nphase = "Failed"\nempty = true\n'
+    ),
+    "a VM that has long been told that its deletion has started": (
+        f'[settings]\nlead = 300\n{DELETE}[[expect]]\ntime = "8m"\nvm = "gone-0"\nevents = 1\nphase = "Started"\n'
+    ),
+    "a VM that is paused when it is to be deleted": (
+        "[settings]\nsimulated_seconds = { freeze = 900 }\n"
+        '[[at]]\ntime = 0\ndo = "maintain"\nvm = "gone-0"\n'
+        '[[at]]\ntime = "14m"\ndo = "delete"\nvm = "gone-0"\n'
+        '[[expect]]\ntime = "25m"\nvm = "gone-0"\nevents = 2\nstate = "running"\n'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", SO_IT_IS.values(), ids=SO_IT_IS)
+def test_what_comes_about_is_not_refused(text: str):
+    played = play(read(FLEET + text))
+
+    assert played.differences == []

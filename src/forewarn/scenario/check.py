@@ -22,7 +22,7 @@ from forewarn.scenario import faults
 from forewarn.scenario.expected import ExpectationCheck
 from forewarn.scenario.file import BadScenario, ScenarioText, problem_lines
 from forewarn.scenario.foresight import Foresight
-from forewarn.scenario.makers import instances_of
+from forewarn.scenario.makers import instances_of, setting_of
 from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
 from forewarn.scenario.problems import at, unknown
 from forewarn.scenario.stage import address_of, world_of
@@ -202,13 +202,9 @@ class _Check:
         if act.by_live_migration and kind is not Kind.FREEZE:
             what = f"A live migration is felt as a Freeze, not as a {kind}."
             yield Problem(at(where, "by"), what, 'Give it kind = "Freeze", or leave out by.')
-        rules = Rules(action_limit=self._limit())
+        rules = Rules(action_limit=setting_of(self.scenario, "action_limit", Rules().action_limit))
         yield from _refused(too_short(kind, act.notice, rules), at(where, "notice"))
         yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
-
-    def _limit(self) -> timedelta:
-        seconds = self.scenario.settings.get("action_limit")
-        return Rules().action_limit if seconds is None else timedelta(seconds=seconds)
 
     def _degrade(self, act: Act, where: Place) -> Iterator[Problem]:
         yield from _refused(too_short(Kind.REDEPLOY, act.notice, Rules()), at(where, "notice"))

@@ -112,7 +112,7 @@ class Foresight:
         gone = self._course.gone.get(act.vm or "")
         if gone is None or act.do in {Deed.CANCEL, Deed.APPROVE, Deed.FAULT}:
             return
-        if act.do in TO_HOSTS | {Deed.RECOVER} and act.time < gone.done_by:
+        if act.do in TO_HOSTS | {Deed.RECOVER, Deed.EVICT} and act.time < gone.done_by:
             return
         what = f"{act.vm} is deleted at {clock_of(gone.asked_at)} (line {gone.line}); {act.do} comes too late."
         yield Problem(Place("at", index, "vm"), what, "Do it before, or to another VM.")

@@ -5,7 +5,7 @@ Where a VM has moved, what is done to any host may be done to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -19,10 +19,12 @@ from forewarn.core.notice import (
     LIVE_MIGRATION,
     RISK_NOTICE,
     UNKNOWN_SECONDS,
+    Rules,
 )
 from forewarn.core.policy import is_approved_beforehand
-from forewarn.core.terms import Cause, Kind, Source
+from forewarn.core.terms import Action, Cause, Kind, Source
 from forewarn.core.world import World
+from forewarn.drivers.simulated import SECONDS
 from forewarn.scenario.model import Act, Deed, GuestScript, Scenario
 
 TO_HOSTS = frozenset({Deed.MAINTAIN, Deed.DEGRADE, Deed.FAIL, Deed.ROLLOUT})
@@ -39,7 +41,8 @@ _CAUSES = {
     Deed.FAIL: Cause.FAIL,
 }
 _BY_OWNERS = frozenset({*_OF_OWNERS, Deed.DELETE, Deed.SCALE})
-_WINDING_UP = timedelta(minutes=1)  # from the end of a Terminate's notice until the VM is certainly gone
+_AT_WORK = frozenset({*_CAUSES, Deed.STOP, Deed.START})
+_SLACK = timedelta(minutes=1)  # before a VM that should be gone is certainly gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,12 @@ def instances_of(scenario: Scenario) -> dict[str, Arrival]:
     return found
 
 
+def setting_of(scenario: Scenario, name: str, usual: timedelta) -> timedelta:
+    """A length of time among the settings."""
+    seconds = scenario.settings.get(name)
+    return usual if seconds is None else timedelta(seconds=seconds)
+
+
 @dataclass(slots=True)
 class Course:
     """The acts so far, and what they make."""
@@ -164,6 +173,7 @@ class Course:
             (self.makers if self._may_be_told(vm, act.time) else self.untold).append(maker)
         elif act.do is Deed.EVICT:
             self.makers.append(Maker(act, line, vm, Kind.PREEMPT, LEAST_NOTICE[Kind.PREEMPT]))
+            self._overtake(vm, act.time)
         elif act.do is Deed.DELETE:
             self._delete(act, line, vm)
         elif act.do is Deed.CANCEL:
@@ -179,6 +189,8 @@ class Course:
         kind, notice = self._kind_of(act), self._notice_of(act)
         for vm in self._may_be_on_host(act):
             self.makers.append(Maker(act, line, vm, kind, notice, act.do is Deed.FAIL))
+            if act.do is Deed.FAIL:
+                self._overtake(vm, act.time)
             if kind is not Kind.FREEZE or act.by_live_migration:
                 self._move(vm, act)
 
@@ -211,10 +223,44 @@ class Course:
         return [vm for vm in vms if vm.host == host or vm.name in self._moved]
 
     def _delete(self, act: Act, line: int, vm: Vm) -> None:
+        """It goes, unless that takes too long; of one whose host has failed nothing is certain."""
         notice = vm.terminate_notification
+        has_failed = any(each.act.do is Deed.FAIL and each.vm.name == vm.name for each in self.makers)
         if notice is not None:
             self.makers.append(Maker(act, line, vm, Kind.TERMINATE, notice))
-        self.gone[vm.name] = Gone(act.time, act.time + (notice or timedelta(0)) + _WINDING_UP, line)
+        takes = self._seconds_of(Action.DELETE)
+        if not has_failed and takes < self._action_limit.total_seconds():
+            starts_by = act.time + (notice or timedelta(0)) + _SLACK + self._at_work_before()
+            self.gone[vm.name] = Gone(act.time, starts_by + self._lead + timedelta(seconds=takes), line)
+
+    def _overtake(self, vm: Vm, time: timedelta) -> None:
+        """A Terminate that is only scheduled is called off."""
+        if (gone := self.gone.get(vm.name)) is not None and time < gone.done_by:
+            del self.gone[vm.name]
+
+    # How long things take.
+
+    @property
+    def _lead(self) -> timedelta:
+        return setting_of(self.scenario, "lead", Rules().lead)
+
+    @property
+    def _action_limit(self) -> timedelta:
+        return setting_of(self.scenario, "action_limit", Rules().action_limit)
+
+    def _seconds_of(self, action: Action) -> float:
+        """How long a simulated machine takes for it at the most; a pause takes what is announced."""
+        seconds: Mapping[Action, float] = {**SECONDS, **self.scenario.settings.get("simulated_seconds", {})}
+        announced = [act.duration_seconds or FREEZE_SECONDS for act in self.scenario.acts]
+        return seconds.get(action, max(announced, default=FREEZE_SECONDS))
+
+    def _at_work_before(self) -> timedelta:
+        """How long a machine may be at work on everything else: of two things that are due one waits."""
+        each = self._lead + timedelta(seconds=max(map(self._seconds_of, Action)))
+        acts = [act for act in self.scenario.acts if act.do in _AT_WORK]
+        hosts = len(self.world.hosts)
+        turns = sum(hosts if act.do is Deed.ROLLOUT else 1 for act in acts) - 1
+        return turns * min(each, self._lead + self._action_limit)
 
     def _scale(self, act: Act, line: int) -> None:
         """Those that are too many go; of a set that grows again, those that are gone may be back, anywhere."""
