@@ -11,7 +11,6 @@ from tests.scenario.refusing import (
     EXPECT_OF_GUEST,
     EXPECT_OF_RESTART,
     FLEET,
-    GROW,
     LATE,
     MAINTAIN,
     RESTART,
@@ -152,11 +151,17 @@ ROWS = {
         "incarnation is -4.",
         "It can be 1 or more.",
     ),
-    "a status that nothing is answered with": (
-        f"{EXPECT_OF_GUEST}status = 999\n",
-        9,
-        "Nothing in this file is answered with 999.",
-        "It can be 0, 200, 304, 404, 429, 500 or 503, or what a fault answers with.",
+    "a document with events for which nothing is done": (
+        '[[expect]]\ntime = "2m"\nvm = "app-0"\nempty = false\n',
+        3,
+        "empty is false, and until 0:02:00 this file makes no event that app-0 is told of.",
+        "Expect empty = true, or add an [[at]].",
+    ),
+    "an incarnation that no document comes to": (
+        f"{EXPECT_OF_RESTART}incarnation = 99\n",
+        7,
+        f"incarnation is 99, and until 0:02:00 it is at most 5 (line {AFTER}).",
+        "Expect 5 or less, or add an [[at]].",
     ),
     "an event that goes back": (
         f'{EXPECT_OF_GUEST}saw = ["Started", "Scheduled"]\n',
@@ -272,18 +277,6 @@ ROWS = {
         f'An event of app-0 comes of maintain (line {AFTER}), and its description is "Because.".',
         'Expect "Because.".',
     ),
-    "deleted, and nothing deletes it": (
-        f'{EXPECT_OF_RESTART}state = "deleted"\n',
-        7,
-        "app-0 cannot be deleted at 0:02:00: nothing in this file deletes it before.",
-        'Add an [[at]] with do = "delete", or expect another state.',
-    ),
-    "deleted before it is": (
-        f'[[expect]]\ntime = "59s"\nvm = "gone-0"\nstate = "deleted"\n{DELETE}',
-        3,
-        "gone-0 cannot be deleted at 0:00:59: nothing in this file deletes it before.",
-        "or expect another state.",
-    ),
     "a mark that no event bears": (
         f'{EXPECT_OF_RESTART}fault = "delay"\n',
         7,
@@ -295,24 +288,6 @@ ROWS = {
         7,
         "Nothing in this file puts early_start in.",
         'Add an [[at]] with do = "fault" and fault = "early_start".',
-    ),
-    "the document of who is deleted": (
-        f'{DELETE}[[expect]]\ntime = "10m"\nvm = "gone-0"\nempty = true\n',
-        7,
-        f"gone-0 is no more at 0:10:00: it is deleted at 0:01:00 (line {AFTER}).",
-        'Expect it before, or state = "deleted".',
-    ),
-    "who is deleted and runs": (
-        f'{DELETE}[[expect]]\ntime = "10m"\nvm = "gone-0"\nstate = "running"\n',
-        7,
-        f"gone-0 is no more at 0:10:00: it is deleted at 0:01:00 (line {AFTER}).",
-        'Expect it before, or state = "deleted".',
-    ),
-    "the document of who is not there yet": (
-        f'{GROW}[[expect]]\ntime = "59s"\nvm = "pool_1"\nempty = true\n',
-        10,
-        f"pool_1 is not there at 0:00:59: pool gets it at 0:01:00 at the earliest (line {AFTER + 3}).",
-        "Expect it then, or later.",
     ),
     "an event in a scope that nobody has turned on": (
         f'[scenario]\nenabled = false\n{RESTART}[[expect]]\nvm = "app-0"\nphase = "Scheduled"\n',

@@ -57,6 +57,13 @@ MAY_BE = {
         '[[at]]\ntime = "11s"\ndo = "degrade"\nvm = "app-0"\nrisk = "low"\n'
         '[[expect]]\ntime = "20m"\nvm = "app-0"\nphase = "Cancelled"\n'
     ),
+    "unchanged, of a guest that sends a condition": (
+        '[[guests]]\nvm = "app-0"\nconditional = true\n[[expect]]\ntime = "1m"\nguest = "app-0"\nstatus = 304\n'
+    ),
+    "off after a day": '[[expect]]\ntime = "24h"\nvm = "app-0"\non = false\n',
+    "on, as a guest has asked": (
+        '[scenario]\nenabled = false\n[[guests]]\nvm = "app-0"\n[[expect]]\ntime = 0\nvm = "app-0"\non = true\n'
+    ),
     "who is not there yet, and of whom nothing is expected that needs it": (
         f'{GROW}[[expect]]\ntime = 0\nvm = "pool_1"\nphase = "none"\n'
     ),
@@ -106,6 +113,9 @@ SO_IT_IS = {
     ),
     "a VM that has long been told that its deletion has started": (
         f'[settings]\nlead = 300\n{DELETE}[[expect]]\ntime = "8m"\nvm = "gone-0"\nevents = 1\nphase = "Started"\n'
+    ),
+    "a guest of a deleted VM that is not found": (
+        f'[[guests]]\nvm = "gone-0"\n{DELETE}[[expect]]\ntime = "10m"\nguest = "gone-0"\nstatus = 404\n'
     ),
     "a VM that is paused when it is to be deleted": (
         "[settings]\nsimulated_seconds = { freeze = 900 }\n"

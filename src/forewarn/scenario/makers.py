@@ -122,7 +122,7 @@ class Course:
     untold: list[Maker] = field(default_factory=list)  # what is done at once, as nobody has asked
     gone: dict[str, Gone] = field(default_factory=dict)
     instances: dict[str, Arrival] = field(init=False)
-    _moved: set[str] = field(default_factory=set)  # VMs that may be anywhere by now
+    _moved: dict[str, timedelta] = field(default_factory=dict)  # VMs that may be anywhere, and since when
     _movers: list[Act] = field(default_factory=list)  # what has moved them
 
     def __post_init__(self) -> None:
@@ -195,8 +195,12 @@ class Course:
                 self._move(vm, act)
 
     def _move(self, vm: Vm, by: Act) -> None:
-        self._moved.add(vm.name)
+        self._moved.setdefault(vm.name, by.time)
         self._movers.append(by)
+
+    def may_have_moved(self, vm: Vm, time: timedelta) -> bool:
+        """Whether it may be elsewhere by then."""
+        return self._moved.get(vm.name, timedelta.max) <= time
 
     def _kind_of(self, act: Act) -> Kind:
         if act.kind is not None:
