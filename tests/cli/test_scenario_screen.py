@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
 import pty
 import re
 import subprocess
+import sys
 from contextlib import suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from forewarn.cli.scenario_screen import Screen
+from forewarn.scenario.player import Waiting
 from tests.cli.command import FOREWARN, environment, forewarn
 from tests.cli.test_scenario import SCENE
+from tests.scenario.stage import read
 
 
 @pytest.fixture
@@ -66,9 +73,19 @@ def test_a_play_whose_lines_cannot_be_written_is_played_and_says_so(file: Path):
     assert process.stderr.startswith("error: What was asked was not written: No space left on device.")
 
 
-def test_a_terminal_is_told_how_far_a_play_is_and_what_comes_next(file: Path):
+@pytest.mark.parametrize(
+    ("every", "arguments"),
+    [
+        ('"30s"', ("--rate", "600", "--metadata", "127.0.0.1:0", "--operator", "127.0.0.1:0")),
+        ("0.5", ("--virtual",)),
+    ],
+    ids=["faster than real time", "at once"],
+)
+def test_a_terminal_is_told_how_far_a_play_is_and_what_comes_next(
+    file: Path, every: str, arguments: tuple[str, ...]
+):
+    file.write_text(SCENE.replace('"30s"', every))
     ours, theirs = pty.openpty()
-    arguments = ("--rate", "600", "--metadata", "127.0.0.1:0", "--operator", "127.0.0.1:0")
     process = subprocess.Popen(
         [FOREWARN, "scenario", "play", str(file), *arguments],
         stdout=subprocess.DEVNULL,
@@ -85,3 +102,21 @@ def test_a_terminal_is_told_how_far_a_play_is_and_what_comes_next(file: Path):
     assert process.wait(20) == 0
     assert re.search(rb"\r\x1b\[K  0:0\d:\d\d of 0:10:00, next: whether the fleet is as expected at 0:10:00", told)
     assert told.endswith(b"\r\x1b[K")
+
+
+class Terminal(io.StringIO):
+    """A terminal that keeps what is written to it."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_last_line_is_not_written_anew_more_often_than_anybody_could_read(monkeypatch: pytest.MonkeyPatch):
+    terminal, hundredths = Terminal(), itertools.count()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    screen = Screen(read(SCENE), as_json=False, now=lambda: next(hundredths) / 100)
+
+    for second in range(100):
+        screen.wait(Waiting(timedelta(seconds=second)))
+
+    assert 8 <= terminal.getvalue().count(" of 0:10:00") <= 11

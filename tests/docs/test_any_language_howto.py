@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.running import ROOT, free_port
+from forewarn.testing import Service
+from tests.running import ROOT, free_port, wait_until
 
 PAGE = (ROOT / "docs/howto/test-a-client-in-any-language.md").read_text()
 SANDBOX = re.compile(r"^forewarn sandbox .*$", re.MULTILINE)
@@ -50,6 +51,26 @@ def test_the_scripts_put_a_client_through_a_reboot(copy: Path):
     assert len(approved) == 1
     assert approved[0] in (copy / "history.json").read_text()
     assert "web-0 does well: there is nothing to mend.\n" in ran.stdout
+
+
+def test_the_client_leaves_the_events_of_others_to_them(copy: Path):
+    with Service() as service:
+        place = {"availability_set": "web", "update_domain": 0}
+        web, other = (service.vm(name, **place) for name in ("web_0", "web_00"))
+        others, own = service.restart(other), service.restart(web)
+        client = subprocess.Popen(
+            ["sh", "examples/client.sh"],
+            cwd=copy,
+            env={**os.environ, "ENDPOINT": web.url},
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            wait_until(lambda: own.approved_by is not None, "the client to approve what names its VM")
+        finally:
+            client.terminate()
+            client.wait()
+
+        assert (own.approved_by, others.approved_by) == ("web_0", None)
 
 
 def test_a_client_that_approves_nothing_fails_the_test(copy: Path):

@@ -229,6 +229,37 @@ def test_a_slow_body_comes_behind_its_head_and_whole(service: RunningService, ad
     connection.close()
 
 
+@pytest.mark.parametrize("count", [1, 2], ids=["one request", "one behind it"])
+def test_a_slow_body_goes_on_for_a_client_that_sends_no_more(
+    service: RunningService, add: Add, event: str, count: int
+):
+    plain = ask(service)[2]
+    add("slow_body", seconds=600, count=1)
+
+    with Wire(service) as wire:
+        wire.send(GET * count)
+        wait_for_pause(service)
+        wire.half_close()
+        wait_until(lambda: any(each._is_ended for each in service.service.desk.connections), "its end to be heard")
+        end_pauses(service)
+
+        assert [wire.receive()[::2] for _ in range(count)] == [(200, plain)] * count
+        assert wire.is_closed()
+
+
+def test_a_client_that_hangs_up_on_a_slow_body_is_forgotten(service: RunningService, add: Add, event: str, struck):
+    add("slow_body", seconds=0.2)
+    desk = service.service.desk
+
+    with Wire(service) as wire:
+        wire.send(approval(event))
+        wait_for_pause(service)
+
+    wait_until(lambda: not desk.connections, "the connection to be forgotten")
+    assert struck() == {"slow_body": 1}
+    assert service.get(f"/v1/events/{event}")["approved_by"] == "solo"
+
+
 def test_a_slow_body_falls_in_twenty_drops():
     async def drip() -> list[bytes]:
         drops: list[bytes] = []

@@ -20,16 +20,21 @@ class Notes:
 
     taken: list[tuple[Exchange, int, bytes, str]] = field(default_factory=list)
     begun: list[Exchange] = field(default_factory=list)
-    left: list[Exchange] = field(default_factory=list)
+    left: list[tuple[Exchange, str]] = field(default_factory=list)
+    done_untold: list[Exchange] = field(default_factory=list)
 
     def begin(self, exchange: Exchange) -> None:
         self.begun.append(exchange)
 
-    def leave(self, exchange: Exchange) -> None:
-        self.left.append(exchange)
+    def leave(self, exchange: Exchange, fault: str = "", *, is_done: bool = False) -> None:
+        self.left.append((exchange, fault))
+        self.done_untold += [exchange] * is_done
 
-    def note(self, exchange: Exchange, status: int, body: bytes, fault: str = "") -> None:
+    def note(
+        self, exchange: Exchange, status: int, body: bytes, fault: str = "", *, is_done: bool = False
+    ) -> None:
         self.taken.append((exchange, status, body, fault))
+        self.done_untold += [exchange] * is_done
 
     @property
     def statuses(self) -> list[tuple[str, int, str]]:
@@ -62,7 +67,7 @@ def test_each_request_is_noted_with_what_it_wanted_and_got(watched: RunningServi
 
     wishes = [type(exchange.wish) for exchange, _, _, _ in notes.taken]
     assert wishes == [ReadEvents, ReadInstance, ApproveEvents, type(None), ReadEvents]
-    assert notes.begun == [exchange for exchange, _, _, _ in notes.taken if exchange.wish is not None]
+    assert [each.request for each in notes.begun] == [exchange.request for exchange, _, _, _ in notes.taken]
     assert [status for _, status, _ in notes.statuses] == [200, 200, 200, 400, 304]
     assert notes.taken[0][2] == first.body
     times = [exchange.asked_at for exchange, _, _, _ in notes.taken]
@@ -124,17 +129,29 @@ def test_a_fault_is_noted_by_its_name_and_a_hang_up_with_a_status_of_0(watched: 
         (0, "closed"),
         (0, "reset"),
     ]
+    assert [type(each.wish) for each in notes.done_untold] == [ApproveEvents]
 
 
-def test_a_client_that_gave_up_has_asked_all_the_same(watched: RunningService, notes: Notes):
+@pytest.mark.parametrize(
+    ("fault", "is_done"),
+    [({"name": "delay", "seconds": 600}, False), ({"name": "slow_body", "seconds": 10}, True)],
+    ids=["before it was done", "after it was done"],
+)
+def test_a_client_that_did_not_wait_for_a_fault_to_end_has_left(
+    watched: RunningService, notes: Notes, fault: dict[str, object], *, is_done: bool
+):
     watched.guest("solo").document()
-    watched.post("/v1/faults", {"name": "delay", "seconds": 600})
+    event = watched.post("/v1/vms/solo/restart")["event"]["id"]
+    watched.post("/v1/faults", fault | {"on": "approval"})
     with Wire(watched) as wire:
-        wire.send(GET)
+        wire.send(post(b'{"StartRequests":[{"EventId":"%s"}]}' % event.encode()))
         wait_until(lambda: any(each._hold for each in watched.service.desk.connections), "the request to wait")
 
-    wait_until(lambda: len(notes.taken) == 2, "the request to be noted")
-    assert notes.statuses == [("solo", 200, ""), ("solo", 0, "delay")]
+    wait_until(lambda: bool(notes.left), "it to be known that nobody waits")
+    assert [(type(exchange.wish), by) for exchange, by in notes.left] == [(ApproveEvents, fault["name"])]
+    assert len(notes.done_untold) == is_done
+    assert (watched.get(f"/v1/events/{event}")["approved_by"] == "solo") is is_done
+    assert notes.statuses == [("solo", 200, "")]
 
 
 def test_a_guest_that_leaves_while_its_question_is_held_is_noted_as_one_that_has_left(
@@ -147,5 +164,5 @@ def test_a_guest_that_leaves_while_its_question_is_held_is_noted_as_one_that_has
         wire.reset()
     wait_until(lambda: bool(notes.left), "it to be known that nobody waits")
 
-    assert notes.left == notes.begun[1:]
+    assert [(each.request, by) for each, by in notes.left] == [(each.request, "") for each in notes.begun[1:]]
     assert len(notes.taken) == 1

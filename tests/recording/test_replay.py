@@ -183,6 +183,19 @@ def test_it_is_ready_and_has_no_other_routes(recording: Recording):
         assert replay.operator("GET", "/v1/vms").status == 404
 
 
+@pytest.mark.parametrize(
+    ("method", "path"), [("GET", "/v1/vms"), ("DELETE", "/v1/clock")], ids=["route", "method"]
+)
+def test_what_a_refusal_says_to_look_at_is_there(recording: Recording, method: str, path: str):
+    with replaying(recording) as replay:
+        hint = replay.operator(method, path).json["error"]["hint"]
+        page = replay.operator("GET", "/openapi.json")
+
+    assert hint.startswith("See /openapi.json")
+    assert page.status == 200
+    assert sorted(page.json["paths"]) == ["/healthz", "/openapi.json", "/readyz", "/v1/clock", "/v1/replay"]
+
+
 def test_operators_are_heard_on_loopback_only(recording: Recording):
     with (
         pytest.raises(ConfigError, match="heard on loopback only"),

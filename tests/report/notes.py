@@ -28,10 +28,15 @@ def polled(*moments: Moment, version: str = NEWEST) -> GuestNotes:
 
 
 def poll(notes: GuestNotes, moment: Moment, version: str = NEWEST) -> None:
-    notes.ask(moment)
-    notes.poll(moment, moment)
+    _ask(notes, moment)
     notes.errors.end()
     notes.read(moment, version)
+
+
+def _ask(notes: GuestNotes, moment: Moment) -> None:
+    notes.ask(moment)
+    notes.begin_poll(moment)
+    notes.end_poll(moment)
 
 
 def keep_asking(notes: GuestNotes, first: int, last: int) -> None:
@@ -48,8 +53,7 @@ def be_away(notes: GuestNotes, first: float, last: float | None = None) -> None:
 
 
 def fail(notes: GuestNotes, moment: Moment, status: int = 503) -> None:
-    notes.ask(moment)
-    notes.poll(moment, moment)
+    _ask(notes, moment)
     notes.errors.add(status, moment, is_put_in=True)
 
 

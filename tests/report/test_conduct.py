@@ -1,86 +1,21 @@
-"""The witness: what it makes of requests and commits, on a clock of its own, and how little it keeps."""
+"""The witness: what it makes of requests and commits, on a clock of its own."""
 
 from __future__ import annotations
 
-import json
-import threading
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from forewarn.board.board import Board, Guest
-from forewarn.board.conduct import Conduct, shown_events
-from forewarn.clock import VirtualClock
-from forewarn.core.conduct import MOST_EVENTS, GuestNotes
+from forewarn.board.conduct import shown_events
+from forewarn.core.conduct import Pace
 from forewarn.core.document import Document
-from forewarn.core.event import Event
-from forewarn.core.fleet import Vm
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Kind, Source, VmState
+from forewarn.core.terms import Kind, VmState
 from forewarn.core.world import Changes
-from forewarn.edge.exchange import Exchange
 from forewarn.wire.imds.document import render
-from forewarn.wire.imds.request import ReadEvents, Request, judge
-from forewarn.wire.imds.versions import EVENTS_VERSIONS
-
-START = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
-VERSION = EVENTS_VERSIONS["2020-07-01"]
-TARGET = "/metadata/scheduledevents?api-version=2020-07-01"
-HEADER = (("metadata", "true"),)
-
-
-class Stage:
-    """A witness, its clock, and guests that come and go."""
-
-    def __init__(self) -> None:
-        self.clock = VirtualClock(START)
-        self.real = 0.0
-        self.conduct = Conduct(self.clock, lambda: self.real)
-        self.conduct.mark_time()
-        self.events: dict[str, Event] = {}
-
-    def pass_time(self, seconds: float, real: float = 0.001) -> None:
-        self.clock.move_to(self.clock.now() + timedelta(seconds=seconds))
-        self.real += real
-        self.conduct.mark_time()
-
-    def guest(self, name: str = "web-0") -> Guest:
-        board = Board()
-        board.post("web", Document(1, 1), is_on=True)
-        return Guest(Vm(name, "id", "host-0", None, "web"), board.panels["web"])
-
-    def poll(self, guest: Guest, status: int = 200, fault: str = "", *, target: str = TARGET) -> None:
-        request = Request("GET", target, HEADER)
-        wish = judge(request)
-        body = render(Document(1, 1, tuple(each for each in self.events.values() if each.phase.is_open)), VERSION)
-        known = None if not isinstance(wish, ReadEvents) else wish
-        self.conduct.note(
-            Exchange(guest, request, known, self.real), status, body if status == 200 else b"", fault
-        )
-
-    def approve(self, guest: Guest, *events: str, status: int = 200, fault: str = "") -> None:
-        body = json.dumps({"StartRequests": [{"EventId": each} for each in events]}).encode()
-        request = Request("POST", TARGET, HEADER, body)
-        self.conduct.note(Exchange(guest, request, judge(request), self.real), status, b"", fault)
-
-    def commit(self, event: Event) -> None:
-        self.events[event.id] = event
-        self.conduct.learn(Changes(1, (event,)))
-
-    def announce(self, id_: str, *vms: str) -> Event:
-        now = self.clock.now()
-        ends = now + timedelta(minutes=15)
-        made = Event(
-            id_, 1, "operation", "web", 0, vms, Kind.REBOOT, Source.USER, "", -1, Phase.SCHEDULED, now, ends - now,
-            ends, ends,
-        )  # fmt: skip
-        self.commit(made)
-        return made
-
-    def notes(self, name: str = "web-0") -> GuestNotes:
-        (found,) = self.conduct.notes_on([name])
-        return found
+from forewarn.wire.report import report_on
+from tests.report.stage import HELD, START, VERSION, Stage, approval
 
 
 @pytest.fixture
@@ -133,11 +68,9 @@ def test_an_event_that_is_shown_before_it_is_told_of_is_the_same_event(stage: St
     ids=["nothing", "a page", "null", "truncated", "a list"],
 )
 def test_what_is_no_document_shows_nothing(stage: Stage, body: bytes):
-    guest, request = stage.guest(), Request("GET", TARGET, HEADER)
-    wish = judge(request)
     stage.announce("ID", "web-0")
 
-    stage.conduct.note(Exchange(guest, request, wish, 0.0), 200, body, "a fault")
+    stage.conduct.note(stage.ask(stage.guest()), 200, body, "a fault")
 
     assert shown_events(body) is None
     assert (stage.notes().polls, stage.notes().documents) == (1, 0)
@@ -145,18 +78,65 @@ def test_what_is_no_document_shows_nothing(stage: Stage, body: bytes):
 
 
 def test_a_request_that_was_held_counts_from_when_it_was_asked(stage: Stage):
-    guest, request = (
-        stage.guest(),
-        Request("GET", TARGET, (*HEADER, ("if-none-match", "x"), ("prefer", "wait=60"))),
-    )
+    guest = stage.guest()
     stage.poll(guest)
-    asked_at = stage.real
+    held = stage.ask(guest, HELD)
     stage.pass_time(900)
 
-    stage.conduct.note(Exchange(guest, request, judge(request), asked_at), 304, b"")
+    stage.conduct.note(held, 304, b"")
 
     assert stage.notes().gaps.longest_virtual == 0
     assert (stage.notes().last_polled or 0)[1] - (stage.notes().last_poll or 0)[1] == 900
+
+
+def test_a_request_counts_for_the_limit_when_it_comes_however_late_it_is_answered(stage: Stage):
+    guest = stage.guest()
+    held = stage.ask(guest, HELD)
+    for _ in range(3):
+        stage.pass_time(1, real=1)
+        stage.poll(guest)
+    stage.conduct.note(held, 304, b"")
+    stage.pass_time(0.5, real=0.5)
+    stage.poll(guest)
+
+    notes = stage.notes()
+    assert (notes.requests, notes.rate.over_real, notes.rate.over_both) == (5, 0, 0)
+    assert notes.last_poll.real == 3.5
+
+
+def test_errors_that_are_answered_late_are_no_hammering(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest, 503, "status")
+    late = []
+    for _ in range(4):
+        stage.pass_time(1, real=1)
+        late.append(stage.ask(guest))
+    for exchange in (*late[1:], late[0]):
+        stage.conduct.note(exchange, 503, b"", "status")
+
+    assert (stage.notes().errors.returns, stage.notes().errors.hammered_real) == (4, 0)
+
+
+def test_who_waits_for_its_first_answer_is_told_so(stage: Stage):
+    stage.ask(stage.guest())
+
+    report = report_on(stage.notes(), stage.conduct.now(), Pace.REAL)
+
+    assert (report.is_good, report.polls.count, report.polls.answered) == (False, 1, 0)
+    assert report.summary == "web-0 has asked for the document and waits for its first answer."
+
+
+def test_what_a_deleted_machine_is_still_answered_does_not_make_a_new_one_of_it(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest)
+    held = stage.ask(guest, HELD)
+    stage.conduct.learn(Changes(1, (replace(guest.vm, state=VmState.DELETED),)))
+
+    stage.conduct.note(held, 404, b"")
+
+    notes = stage.notes()
+    assert (notes.is_gone, notes.polls, notes.open_polls) == (True, 2, 0)
+    assert (notes.errors.count, notes.bad_requests) == (0, 0)
 
 
 def test_refusals_are_told_apart(stage: Stage):
@@ -174,15 +154,13 @@ def test_refusals_are_told_apart(stage: Stage):
 
 
 def test_a_poll_is_open_until_it_is_answered_or_whoever_asked_has_left(stage: Stage):
-    guest, request = stage.guest(), Request("GET", TARGET, HEADER)
-    exchange = Exchange(guest, request, judge(request), 0.0)
-    for _ in range(2):
-        stage.conduct.begin(exchange)
+    guest = stage.guest()
+    first, second = stage.ask(guest), stage.ask(guest)
     both = stage.notes().open_polls
-    stage.conduct.note(exchange, 304, b"")
+    stage.conduct.note(first, 304, b"")
     one = stage.notes().open_polls
     stage.pass_time(90, real=90)
-    stage.conduct.leave(exchange)
+    stage.conduct.leave(second)
 
     assert (both, one, stage.notes().open_polls) == (2, 1, 0)
     assert (stage.notes().polls, stage.notes().documents) == (2, 1)
@@ -190,15 +168,15 @@ def test_a_poll_is_open_until_it_is_answered_or_whoever_asked_has_left(stage: St
 
 
 def test_a_poll_that_was_delayed_over_the_start_of_an_event_has_hindered_the_guest(stage: Stage):
-    guest, request = stage.guest(), Request("GET", TARGET, HEADER)
+    guest = stage.guest()
     stage.poll(guest)
-    asked_at = stage.real
+    delayed = stage.ask(guest)
     event = stage.announce("ID", "web-0")
     stage.pass_time(900, real=40)
     stage.commit(replace(event, phase=Phase.STARTED))
     body = render(Document(1, 1, (stage.events["ID"],)), VERSION)
 
-    stage.conduct.note(Exchange(guest, request, judge(request), asked_at), 200, body, "delay")
+    stage.conduct.note(delayed, 200, body, "delay")
 
     notes = stage.notes().events["ID"]
     assert (notes.shown_scheduled, notes.struck_by) == (None, ("delay",))
@@ -229,6 +207,40 @@ def test_an_approval_that_a_fault_refused_has_hindered_the_guest(stage: Stage):
     assert stage.notes().events["ID"].struck_by == ("status",)
 
 
+def test_an_approval_that_was_taken_counts_though_its_answer_was_lost(stage: Stage):
+    guest = stage.guest()
+    stage.announce("ID", "web-0")
+    stage.poll(guest)
+
+    stage.approve(guest, "ID", status=0, fault="reset", is_done=True)
+
+    notes = stage.notes().events["ID"]
+    assert (notes.approved is not None, notes.approvals, notes.struck_by) == (True, 1, ())
+    assert stage.notes().errors.by_status == {0: 1}
+
+
+@pytest.mark.parametrize("is_done", [True, False], ids=["done", "not done"])
+def test_an_approval_whose_answer_was_not_waited_for_counts_where_it_was_taken(stage: Stage, *, is_done: bool):
+    guest = stage.guest()
+    stage.announce("ID", "web-0")
+    stage.poll(guest)
+
+    stage.conduct.leave(stage.ask(guest, approval("ID")), "slow_body", is_done=is_done)
+
+    notes = stage.notes()
+    assert (notes.approvals, notes.events["ID"].struck_by) == ((1, ()) if is_done else (0, ("slow_body",)))
+    assert (notes.errors.unawaited, notes.errors.count) == (1, 1)
+
+
+def test_who_does_not_wait_for_what_nobody_made_late_has_met_no_error(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest)
+
+    stage.conduct.leave(stage.ask(guest, HELD))
+
+    assert stage.notes().errors.count == 0
+
+
 def test_a_machine_that_is_not_running_is_away(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
@@ -249,93 +261,3 @@ def test_a_machine_that_takes_the_name_of_a_deleted_one_starts_anew(stage: Stage
     stage.poll(stage.guest())
 
     assert (was_gone, stage.notes().is_gone, stage.notes().polls) == (True, False, 1)
-
-
-# How little is kept.
-
-
-def _size(stage: Stage) -> tuple[int, ...]:
-    conduct = stage.conduct
-    notes = stage.notes()
-    return (
-        len(conduct._open), len(conduct._ended), len(conduct._untold), len(conduct._events_of), len(conduct._down),
-        len(conduct._bodies), len(conduct._guests), len(conduct._marks), len(notes.events), len(notes.gaps.real),
-        len(notes.absences), len(notes.versions),
-    )  # fmt: skip
-
-
-def test_a_long_life_does_not_grow(stage: Stage):
-    guest = stage.guest()
-    sizes = []
-    for turn in range(3):
-        for number in range(turn * 1100, turn * 1100 + 1100):
-            event = stage.announce(f"E{number}", "web-0", "web-1")
-            stage.poll(guest)
-            stage.commit(replace(event, phase=Phase.STARTED))
-            stage.pass_time(60)
-            stage.commit(replace(event, phase=Phase.COMPLETED))
-            stage.events.clear()
-            stage.poll(guest)
-        sizes.append(_size(stage))
-
-    assert sizes[0] == sizes[1] == sizes[2]
-    assert stage.notes().let_go["events"] == 3300 - MOST_EVENTS
-
-
-def test_events_that_nobody_told_of_and_machines_that_are_gone_are_forgotten(stage: Stage):
-    for number in range(2000):
-        guest = stage.guest(f"vm-{number}")
-        stage.approve(guest, f"STRANGE-{number}")
-        stage.conduct.learn(Changes(1, (replace(guest.vm, state=VmState.DELETED),)))
-
-    conduct = stage.conduct
-    assert (len(conduct.heard()), len(conduct._untold), len(conduct._bodies)) == (100, 512, 0)
-    assert conduct.heard()[-1] == "vm-1999"
-
-
-def test_a_crowd_of_others_events_costs_no_more_than_its_share(stage: Stage):
-    guest = stage.guest()
-    stage.announce("OWN", "web-0")
-    for number in range(500):
-        stage.announce(f"E{number}", f"vm-{number}")
-
-    stage.poll(guest)
-
-    assert len(stage.notes().events) == MOST_EVENTS
-    assert "OWN" in stage.notes().events
-
-
-@dataclass
-class Rounds:
-    """What several threads do at once."""
-
-    stage: Stage
-    rounds: int = 300
-
-    def ask(self) -> None:
-        guest = self.stage.guest()
-        for _ in range(self.rounds):
-            self.stage.poll(guest)
-
-    def happen(self) -> None:
-        event = Stage().announce("E", "web-0")
-        for number in range(self.rounds):
-            for phase in (Phase.SCHEDULED, Phase.CANCELLED):
-                self.stage.conduct.learn(Changes(1, (replace(event, id=f"E{number}", phase=phase),)))
-
-    def read(self) -> None:
-        for _ in range(self.rounds):
-            self.stage.conduct.notes_on(self.stage.conduct.heard())
-
-
-def test_asking_happening_and_reading_at_once_loses_nothing(stage: Stage):
-    rounds = Rounds(stage)
-    stage.poll(stage.guest())
-    threads = [threading.Thread(target=act) for act in (rounds.happen, rounds.ask, rounds.read, rounds.ask)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-    assert stage.notes().polls == 601
-    assert len(stage.notes().events) + stage.notes().let_go["events"] == 300

@@ -124,6 +124,62 @@ def test_a_fault_that_left_the_client_all_it_had_to_know_excuses_no_late_approva
         assert service.report(vm).faults == ["approved_late"]
 
 
+@pytest.mark.parametrize(
+    ("options", "remarks", "said"),
+    [
+        ({"count": 1}, ["never_approved"], "left to its time"),
+        ({"every": 7}, ["never_approved"], "left to its time"),
+        ({"every": 2}, [], "not approved"),
+    ],
+    ids=["the first answer", "not the last answer", "the last answer"],
+)
+def test_who_was_told_of_an_event_up_to_its_start_has_let_it_lapse_whatever_else_was_put_in(
+    options: dict[str, Any], remarks: list[str], said: str
+):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        event = service.restart(vm)
+        service.fault("status", vm, code=503, **options)
+        for _ in range(90):
+            with suppress(OSError):
+                client.call("GET")
+            service.clock.advance(seconds=10)
+        event.expect("Started")
+        report = service.report(vm)
+
+    assert (report.faults, report.remarks) == ([], remarks)
+    assert said in str(report)
+
+
+def test_whose_approval_a_fault_refused_has_not_let_the_event_lapse():
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        service.restart(vm)
+        with service.fault("status", vm, code=503, on="approval"):
+            client.run(900)
+
+        assert service.report(vm).remarks == []
+
+
+@pytest.mark.parametrize("fault", ["reset", "closed"])
+def test_an_approval_that_was_taken_is_told_as_one_though_its_answer_was_lost(fault: str):
+    with Service() as service:
+        vm = service.vm("web_0")
+        client = Careful(service, vm)
+        client.run(10)
+        event = service.restart(vm)
+        service.fault(fault, vm, on="approval", carried_out=True, count=1)
+        client.run(10)
+        event.expect_approved(by="web_0")
+        report = service.report(vm)
+
+    assert report.json["events"][0]["approved_after_seconds"] == 5
+    assert "approved 5 s after it could have known" in str(report)
+
+
 def test_a_fault_in_the_first_second_excuses_nobody_who_does_not_ask_again():
     with Service() as service:
         vm = service.vm("web_0", priority="Spot")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from forewarn.core.conduct import EventLife, GuestNotes, Pace
-from forewarn.core.conduct_findings import let_go_of_oldest, open_gap
+from forewarn.core.conduct_findings import let_go_of_oldest, open_gap, usual_gap
 from forewarn.core.terms import Kind
 from forewarn.wire.report import report_on
 from forewarn.wire.report_words import long, what_gaps_mean
@@ -71,12 +71,24 @@ def test_who_was_silent_for_long_before_its_machine_was_stopped_has_been_silent(
 
 def test_a_poll_that_is_being_answered_is_no_silence():
     notes = polled(*every(1))
-    notes.begin_poll()
+    notes.begin_poll(at(10))
     held = codes(notes, at(600))
-    notes.end_poll()
+    notes.end_poll(at(600))
 
     assert held == set()
-    assert codes(notes, at(600)) == {"long_gap"}
+    assert codes(notes, at(661)) == {"long_gap"}
+
+
+def test_who_asks_seldom_beside_a_poll_that_is_held_has_no_gap():
+    notes = polled(at(0))
+    notes.begin_poll(at(1))
+    for minute in range(1, 10):
+        poll(notes, at(60 * minute))
+    notes.end_poll(at(541))
+    poll(notes, at(542))
+
+    assert codes(notes, at(543)) == set()
+    assert (notes.last_poll, list(notes.gaps.virtual)) == (at(542), [1, 1])
 
 
 def test_gaps_are_counted_by_the_pace_that_is_asked_for():
@@ -95,6 +107,27 @@ def test_the_time_in_which_a_machine_is_away_is_no_gap():
 
     assert notes.gaps.longest_virtual == 5
     assert codes(notes, at(206)) == set()
+
+
+def test_asking_while_an_event_of_its_own_lasts_makes_nobody_quicker():
+    notes = polled(*every(20, count=4))
+    be_away(notes, 70)
+    for second in range(80, 680, 20):
+        poll(notes, at(second))
+
+    assert codes(notes, at(680)) == {"too_slow"}
+    assert usual_gap(notes, Pace.VIRTUAL) == 20
+
+
+def test_who_was_never_there_for_a_whole_gap_is_told_of_the_longest_part():
+    notes = polled(at(0))
+    be_away(notes, 5, 60)
+    poll(notes, at(80))
+
+    report = report_on(notes, at(81), Pace.VIRTUAL)
+
+    assert (report.polls.usual_gap_seconds, report.polls.longest_gap_seconds) == (None, 20)
+    assert "It asked for the document 2 times, with 20 s between at the longest" in report.facts[0]
 
 
 def test_what_comes_after_an_absence_is_a_gap_again():
@@ -199,6 +232,27 @@ def test_who_comes_back_after_a_second_does_not():
     assert "It was answered with an error 10 times (503: 10; 10 of them by a fault that was asked for)" in str(
         report.facts
     )
+
+
+def test_an_answer_that_was_not_waited_for_is_not_told_as_a_hang_up():
+    notes = polled(*every(1))
+    notes.errors.wait_no_more(at(10))
+    poll(notes, at(12))
+    alone = report_on(notes, at(13), Pace.VIRTUAL)
+    fail(notes, at(13), 503)
+    fail(notes, at(14), 0)
+    poll(notes, at(15))
+    among_others = report_on(notes, at(16), Pace.VIRTUAL)
+
+    late = (
+        "did not wait once for an answer that was made late by a fault that was asked for, and asked again after"
+    )
+    assert f"It {late} 2 s at the longest." in alone.facts
+    assert (alone.errors.count, alone.errors.by_status, alone.errors.unawaited) == (1, {}, 1)
+    assert (
+        "It was answered with an error 2 times (hang-up: 1, 503: 1; 2 of them by a fault that was asked for) and "
+        f"{late} 2 s at the longest."
+    ) in among_others.facts
 
 
 @pytest.mark.parametrize(("now", "found"), [(70, set()), (71, {"gave_up_after_errors"})], ids=["wait", "gone"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from forewarn.core.terms import Action
 from tests.fleets import SMALL
 from tests.report.clients import Client, DeafClient, MeddlingClient, SilentClient, SlowClient, play
 from tests.running import running
@@ -40,6 +41,10 @@ def with_finding(reports: dict[str, Any], code: str) -> set[str]:
     return {vm for vm, report in reports.items() if code in {each["code"] for each in report["findings"]}}
 
 
+def findings(reports: dict[str, Any]) -> dict[str, set[str]]:
+    return {vm: {each["code"] for each in report["findings"]} for vm, report in reports.items()}
+
+
 @pytest.mark.parametrize(
     ("code", "vm"),
     [
@@ -55,15 +60,32 @@ def test_a_fault_is_in_the_report_of_its_client_and_of_no_other(reports: dict[st
 
 
 def test_nothing_else_is_found(reports: dict[str, Any]):
-    found = {vm: {each["code"] for each in report["findings"]} for vm, report in reports.items()}
-
-    assert found == {
+    assert findings(reports) == {
         "web-0": set(),
         "web-1": {"approved_others"},
         "frugal": {"too_slow", "missed_event"},
         "twin": {"never_approved"},
         "solo": {"deaf_to_the_end"},
     }
+
+
+def test_an_event_of_ten_minutes_hides_no_fault_of_who_asks_while_it_lasts():
+    with running(SMALL, watch_guests=None, simulated_seconds={Action.FREEZE: 595.0}) as service:
+        clients = [kind(vm, service.guest(vm)) for vm, kind in _CLIENTS.items()]
+        second = play(service, clients, seconds=125)
+        for host in ("host-0", "host-1", "host-3"):
+            service.post(f"/v1/hosts/{host}/maintain", {"kind": "Freeze"})
+        play(service, clients, first=second, seconds=720)
+        reports = {guest["vm"]: guest for guest in service.get("/v1/report")["guests"]}
+
+    assert findings(reports) == {
+        "web-0": set(),
+        "web-1": {"approved_others"},
+        "frugal": {"too_slow"},
+        "twin": set(),
+        "solo": {"deaf_to_the_end"},
+    }
+    assert [reports[vm]["polls"]["usual_gap_seconds"] for vm in ("web-0", "frugal")] == [5, 60]
 
 
 def test_the_good_client_is_told_so_and_what_it_did(reports: dict[str, Any]):

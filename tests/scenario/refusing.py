@@ -30,6 +30,9 @@ DELETE = '[[at]]\ntime = "1m"\ndo = "delete"\nvm = "gone-0"\n'
 MAINTAIN = '[[at]]\ntime = "1m"\ndo = "maintain"\nvm = "app-0"\nnotice = "2h"\n'
 EXPECT_OF_RESTART = f'{RESTART}[[expect]]\ntime = "2m"\nvm = "app-0"\n'
 EXPECT_OF_GUEST = f'[[guests]]\nvm = "app-0"\n{RESTART}[[expect]]\ntime = "16m"\nguest = "app-0"\n'
+GROW = (
+    '[[scale_sets]]\nname = "pool"\ncapacity = 1\n[[at]]\ntime = "1m"\ndo = "scale"\nscale_set = "pool"\nto = 2\n'
+)
 APPROVING = '[[guests]]\nvm = "app-0"\napprove_after = "2m"\n'
 TOLD = "it is announced at 0:01:00 (line"
 UNAPPROVED = "15 min of notice, and nothing in this file approves it."

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from forewarn.scenario.check import check
-from forewarn.scenario.file import read_scenario
 from tests.scenario.refusing import (
     AFTER,
     APPROVING,
@@ -153,11 +151,17 @@ ROWS = {
         "incarnation is -4.",
         "It can be 1 or more.",
     ),
-    "a status that nothing is answered with": (
-        f"{EXPECT_OF_GUEST}status = 999\n",
-        9,
-        "Nothing in this file is answered with 999.",
-        "It can be 0, 200, 304, 404, 429, 500 or 503, or what a fault answers with.",
+    "a document with events for which nothing is done": (
+        '[[expect]]\ntime = "2m"\nvm = "app-0"\nempty = false\n',
+        3,
+        "empty is false, and until 0:02:00 this file makes no event that app-0 is told of.",
+        "Expect empty = true, or add an [[at]].",
+    ),
+    "an incarnation that no document comes to": (
+        f"{EXPECT_OF_RESTART}incarnation = 99\n",
+        7,
+        f"incarnation is 99, and until 0:02:00 it is at most 5 (line {AFTER}).",
+        "Expect 5 or less, or add an [[at]].",
     ),
     "an event that goes back": (
         f'{EXPECT_OF_GUEST}saw = ["Started", "Scheduled"]\n',
@@ -273,18 +277,6 @@ ROWS = {
         f'An event of app-0 comes of maintain (line {AFTER}), and its description is "Because.".',
         'Expect "Because.".',
     ),
-    "deleted, and nothing deletes it": (
-        f'{EXPECT_OF_RESTART}state = "deleted"\n',
-        7,
-        "app-0 cannot be deleted at 0:02:00: nothing in this file deletes it before.",
-        'Add an [[at]] with do = "delete", or expect another state.',
-    ),
-    "deleted before it is": (
-        f'[[expect]]\ntime = "59s"\nvm = "gone-0"\nstate = "deleted"\n{DELETE}',
-        3,
-        "gone-0 cannot be deleted at 0:00:59: nothing in this file deletes it before.",
-        "or expect another state.",
-    ),
     "a mark that no event bears": (
         f'{EXPECT_OF_RESTART}fault = "delay"\n',
         7,
@@ -296,18 +288,6 @@ ROWS = {
         7,
         "Nothing in this file puts early_start in.",
         'Add an [[at]] with do = "fault" and fault = "early_start".',
-    ),
-    "the document of who is deleted": (
-        f'{DELETE}[[expect]]\ntime = "10m"\nvm = "gone-0"\nempty = true\n',
-        7,
-        f"gone-0 is no more at 0:10:00: it is deleted at 0:01:00 (line {AFTER}).",
-        'Expect it before, or state = "deleted".',
-    ),
-    "who is deleted and runs": (
-        f'{DELETE}[[expect]]\ntime = "10m"\nvm = "gone-0"\nstate = "running"\n',
-        7,
-        f"gone-0 is no more at 0:10:00: it is deleted at 0:01:00 (line {AFTER}).",
-        'Expect it before, or state = "deleted".',
     ),
     "an event in a scope that nobody has turned on": (
         f'[scenario]\nenabled = false\n{RESTART}[[expect]]\nvm = "app-0"\nphase = "Scheduled"\n',
@@ -324,63 +304,3 @@ def test_an_expectation_that_cannot_hold_is_refused_with_its_line(text: str, lin
 
     assert said.startswith(f"bad.toml:{AFTER + line}: {what}")
     assert remedy in said
-
-
-MAY_BE = {
-    "what a fault answers with": (
-        '[[at]]\ntime = 0\ndo = "fault"\nfault = "proxy_page"\noptions = { code = 407 }\n'
-        '[[guests]]\nvm = "app-0"\n[[expect]]\ntime = "1m"\nguest = "app-0"\nstatus = 407\n'
-    ),
-    "what a stale document shows": (
-        f'[[at]]\ntime = 0\ndo = "fault"\nfault = "stale"\n{EXPECT_OF_GUEST}saw = ["Started", "Scheduled"]\n'
-    ),
-    "a VM that is evicted, and gone": (
-        '[[at]]\ntime = "1m"\ndo = "evict"\nvm = "spot-0"\n'
-        '[[expect]]\ntime = "5m"\nvm = "spot-0"\nstate = "deleted"\n'
-    ),
-    "a pause of the usual length, and of another": (
-        f'{MAINTAIN}[[at]]\ntime = "5h"\ndo = "maintain"\nvm = "app-0"\nduration_seconds = 3\n'
-        '[[expect]]\ntime = "4h"\nvm = "app-0"\nduration_seconds = 9\n'
-        '[[expect]]\ntime = "6h"\nvm = "app-0"\nduration_seconds = 3\n'
-    ),
-    "an instance that is back when its set has grown again": (
-        '[[scale_sets]]\nname = "pool"\ncapacity = 2\n'
-        '[[at]]\ntime = 0\ndo = "scale"\nscale_set = "pool"\nto = 0\n'
-        '[[at]]\ntime = "10m"\ndo = "scale"\nscale_set = "pool"\nto = 2\n'
-        '[[at]]\ntime = "20m"\ndo = "redeploy"\nvm = "pool_1"\n'
-        '[[at]]\ntime = "40m"\ndo = "fail"\nvm = "app-0"\n'
-        '[[expect]]\ntime = "20m"\nvm = "pool_1"\nstate = "running"\n'
-        '[[expect]]\ntime = "40m"\nvm = "pool_1"\nkind = "Redeploy"\nsource = "Platform"\n'
-    ),
-    "a start of a VM whose host has failed": (
-        '[[at]]\ntime = "1m"\ndo = "fail"\nvm = "app-0"\n[[at]]\ntime = "2m"\ndo = "start"\nvm = "app-0"\n'
-    ),
-    "a start of a VM that is stopped": (
-        '[[at]]\ntime = "1m"\ndo = "stop"\nvm = "app-0"\n[[at]]\ntime = "2m"\ndo = "start"\nvm = "app-0"\n'
-    ),
-    "an approval of what is done to the host": (
-        f'{MAINTAIN}[[at]]\ntime = "2m"\ndo = "approve"\nvm = "app-0"\nkind = "Freeze"\n'
-    ),
-    "a VM that a rollout meets twice": (
-        f'{RESTART}[[at]]\ntime = "1m"\ndo = "rollout"\nby = "live_migration"\n'
-        '[[expect]]\ntime = "2h"\nvm = "app-0"\ncount = 3\n'
-    ),
-    "an event whose work was done by a stop before it": (
-        '[[at]]\ntime = "1m"\ndo = "stop"\nvm = "app-0"\n[[at]]\ntime = "61s"\ndo = "maintain"\nvm = "app-0"\n'
-        '[[expect]]\ntime = "30m"\nvm = "app-0"\nphase = "Cancelled"\n'
-    ),
-    "an event whose VM was moved by another": (
-        '[[at]]\ntime = "10s"\ndo = "maintain"\nvm = "app-0"\nkind = "Redeploy"\n'
-        '[[at]]\ntime = "11s"\ndo = "degrade"\nvm = "app-0"\nrisk = "low"\n'
-        '[[expect]]\ntime = "20m"\nvm = "app-0"\nphase = "Cancelled"\n'
-    ),
-    "a VM that is moved to a host where something is to be done": (
-        f'{MAINTAIN}[[at]]\ntime = "2m"\ndo = "redeploy"\nvm = "spot-0"\n'
-        '[[expect]]\ntime = "30m"\nvm = "spot-0"\ncount = 2\n'
-    ),
-}
-
-
-@pytest.mark.parametrize("text", MAY_BE.values(), ids=MAY_BE)
-def test_only_what_is_certain_not_to_be_is_refused(text: str):
-    assert check(read_scenario(FLEET + text, "good.toml"))

@@ -11,7 +11,7 @@ from forewarn.scenario import shelf
 from forewarn.scenario.check import check
 from forewarn.scenario.file import BadScenario
 from tests.cli.command import forewarn
-from tests.scenario.refusing import AFTER, DELETE, FLEET, RESTART, refusal_of
+from tests.scenario.refusing import AFTER, DELETE, FLEET, GROW, RESTART, refusal_of
 from tests.scenario.stage import play, unchecked
 
 ROWS = {
@@ -279,6 +279,37 @@ ROWS = {
         7,
         f"gone-0 is deleted at 0:01:00 (line {AFTER}); restart comes too late.",
         "Do it before, or to another VM.",
+    ),
+    "a guest that asks before its VM is there": (
+        f'{GROW}[[guests]]\nvm = "pool_1"\nstarts = "59s"\n',
+        9,
+        f"pool_1 is not there at 0:00:59: pool gets it at 0:01:00 at the earliest (line {AFTER + 3}).",
+        "Let it start then, or later (starts).",
+    ),
+    "a client of one's own in a VM that is not there from the start": (
+        f'{GROW}[[guests]]\nvm = "pool_1"\noutside = true\n',
+        9,
+        "pool_1 is not there at 0:00:00: pool gets it",
+        "Let one be outside that is there from the start.",
+    ),
+    "something done to a VM before it is there": (
+        f'[[at]]\ntime = "1m"\ndo = "restart"\nvm = "pool_1"\n{GROW}',
+        3,
+        f"pool_1 is not there at 0:01:00: pool gets it at 0:01:00 at the earliest (line {AFTER + 7}).",
+        "Do it after that.",
+    ),
+    "a guest of a VM that will have an address of another machine": (
+        '[[guests]]\nvm = "pool_1"\nstarts = "1m"\n'
+        + GROW.replace("capacity = 1\n", 'capacity = 1\naddresses = ["127.5.0.1", "10.0.0.2"]\n'),
+        1,
+        "pool_1 is recognised by its address 10.0.0.2, which a scripted guest on this machine does not have.",
+        "or give the VM a port or an address in 127.0.0.0/8.",
+    ),
+    "more instances than there can be": (
+        GROW.replace("to = 2", "to = 1000000000"),
+        7,
+        "to is 1000000000, and a scale set has at most 100000 instances.",
+        "It can be up to 100000.",
     ),
 }
 

@@ -155,6 +155,12 @@ def in_network(number: str) -> list[int]:
     return found
 
 
+def has_pending(process: int, number: int) -> bool:
+    """Whether a signal waits until the process hears it."""
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    return any(int(line.split()[1], 16) >> (number - 1) & 1 for line in lines if line.startswith("ShdPnd:"))
+
+
 def parent_of(process: int) -> int:
     return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 

@@ -19,6 +19,7 @@ from tests.system.sandboxes import (
     Sandboxes,
     at_a_terminal,
     bare_environment,
+    has_pending,
     in_network,
     is_empty,
     parent_of,
@@ -144,6 +145,20 @@ def test_ctrl_c_at_a_terminal_is_heard_once_by_the_program_and_not_by_the_sandbo
 
         assert terminal.wait() == 41
     assert "169.254.169.254 is forewarn" in seen
+
+
+def test_ctrl_c_while_the_sandbox_starts_ends_it_and_no_program_is_started(roots: Sandboxes):
+    fleet, trace = roots.folder / "fleet", roots.folder / "trace"
+    os.mkfifo(fleet)
+    command = roots.command("--fleet", str(fleet), "--guest", "db-7", "--", "touch", str(trace))
+    with at_a_terminal(command) as terminal:
+        with fleet.open("w") as late:  # when it is being read, the sandbox starts
+            terminal.press("\x03")
+            wait_until(lambda: has_pending(terminal.process, signal.SIGINT), "the key to have arrived")
+            late.write('[[vms]]\nname = "db-7"\n')
+
+        assert terminal.wait() == 130
+    assert not trace.exists()
 
 
 def test_a_program_that_is_stopped_at_a_terminal_goes_on_when_it_is_told_to(roots: Sandboxes):

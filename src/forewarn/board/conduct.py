@@ -24,7 +24,7 @@ from forewarn.core.fleet import Vm
 from forewarn.core.phase import Phase
 from forewarn.core.terms import VmState
 from forewarn.core.world import Changes
-from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish
+from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish, asks_for_events
 
 _MOST_GONE = 100  # guests that were deleted
 _MOST_ENDED = 512  # events that are over
@@ -74,34 +74,33 @@ class Conduct:
     # The listeners' side.
 
     def begin(self, exchange: Asked) -> None:
-        """A request has been understood; `note` or `leave` follows."""
-        if isinstance(exchange.wish, ReadEvents):
-            with self._lock:
-                self._notes_on(exchange.guest, self._now()).begin_poll()
-
-    def leave(self, exchange: Asked) -> None:
-        """The guest did not wait for the answer."""
-        if isinstance(exchange.wish, ReadEvents):
-            with self._lock:
-                now = self._now()
-                notes, asked = self._notes_on(exchange.guest, now), self._moment_at(exchange.asked_at, now)
-                notes.end_poll()
-                notes.ask(asked)
-                notes.poll(asked, now)
-
-    def note(self, exchange: Asked, status: int, body: bytes, fault: str = "") -> None:
-        """A request is answered now; status 0: with a hang-up."""
+        """A request has come; `note` or `leave` follows. Here, in the order in which they come, requests count."""
         with self._lock:
             now = self._now()
-            asked = self._moment_at(exchange.asked_at, now)
             notes = self._notes_on(exchange.guest, now)
-            notes.ask(asked)
-            if isinstance(exchange.wish, ReadEvents):
-                notes.end_poll()
-            if isinstance(exchange.wish, ReadEvents) or _is_poll(exchange.request):
-                notes.poll(asked, now)
+            notes.ask(now)
+            if asks_for_events(exchange.request):
+                notes.begin_poll(now)
+
+    def leave(self, exchange: Asked, fault: str = "", *, is_done: bool = False) -> None:
+        """The guest did not wait for the answer; `fault` is what made it late."""
+        with self._lock:
+            now = self._now()
+            notes = self._end(exchange, now)
+            if notes is not None and fault:
+                notes.errors.wait_no_more(now)
+                self._note_stroke(notes, exchange, 0, b"", fault, now, is_done=is_done)
+                let_go_of_oldest(notes, now, self._pace, self._most_events)
+
+    def note(self, exchange: Asked, status: int, body: bytes, fault: str = "", *, is_done: bool = False) -> None:
+        """A request is answered now; status 0: with a hang-up, though it may be done what was asked for."""
+        with self._lock:
+            now = self._now()
+            notes = self._end(exchange, now)
+            if notes is None:
+                return
             if fault:
-                self._note_stroke(notes, exchange, status, body, fault, asked, now)
+                self._note_stroke(notes, exchange, status, body, fault, now, is_done=is_done)
             if status and status < _ERROR:
                 notes.errors.end()
                 self._note_answer(notes, exchange, status, body, now)
@@ -111,12 +110,30 @@ class Conduct:
                     _note_refusal(notes, exchange.wish, status)
             let_go_of_oldest(notes, now, self._pace, self._most_events)
 
+    def _end(self, exchange: Asked, now: Moment) -> GuestNotes | None:
+        """The notes on whoever asked; None: its machine is gone, and what it is still told is nobody's way."""
+        notes = self._guests.get(exchange.guest.vm.name)
+        if notes is not None and asks_for_events(exchange.request):
+            notes.end_poll(now)
+        return None if notes is None or notes.is_gone else notes
+
     def _note_stroke(
-        self, notes: GuestNotes, exchange: Asked, status: int, body: bytes, fault: str, asked: Moment, now: Moment
+        self,
+        notes: GuestNotes,
+        exchange: Asked,
+        status: int,
+        body: bytes,
+        fault: str,
+        now: Moment,
+        *,
+        is_done: bool,
     ) -> None:
         """A fault has struck: what it kept from the guest is not the guest's to answer for."""
+        asked = self._moment_at(exchange.asked_at, now)
         if isinstance(exchange.wish, ReadEvents) and status != _NOT_MODIFIED:
             notes.note_stroke(fault, asked, now, _told_whole(body) if status == _OK else {})
+        elif is_done:
+            self._note_approvals(notes, exchange, now)
         elif isinstance(exchange.wish, ApproveEvents) and status != _OK:
             for id_ in exchange.wish.event_ids:
                 if (event := notes.events.get(id_)) is not None:
@@ -132,9 +149,14 @@ class Conduct:
                 self._bodies[notes.vm] = looks
                 notes.see(now, shown, {id_: self._life(id_) for id_ in shown})
             notes.read(now, wish.version.name)
-        elif isinstance(wish, ApproveEvents) and status == _OK:
+        elif status == _OK:
+            self._note_approvals(notes, exchange, now)
+
+    def _note_approvals(self, notes: GuestNotes, exchange: Asked, now: Moment) -> None:
+        """What it approved was taken."""
+        if isinstance(exchange.wish, ApproveEvents):
             version = _version_of(exchange.request)
-            for id_ in wish.event_ids:
+            for id_ in exchange.wish.event_ids:
                 notes.approve(now, self._life(id_), version)
 
     def _notes_on(self, guest: Guest, now: Moment) -> GuestNotes:
@@ -315,12 +337,6 @@ def _told_whole(body: bytes) -> dict[str, bool]:
                 event = msgspec.json.decode(row, type=_WholeEvent)
                 whole[event.EventId] = event.EventStatus == Phase.SCHEDULED
     return whole
-
-
-def _is_poll(request: Request) -> bool:
-    """Whether it asks for the document, though it was not understood."""
-    path, _, _ = request.target.partition("?")
-    return request.method == "GET" and path.rstrip("/").lower().endswith("/scheduledevents")
 
 
 def _version_of(request: Request) -> str:

@@ -1,13 +1,15 @@
 """What is shown of a play: a line for every thing that happens, for people or for programs.
 
-On a terminal a last line says how far it is, and is written anew until the next thing happens. A reader who has
-seen enough does not stop the play: the exit code is its verdict.
+On a terminal a last line says how far it is, and is written anew, though not too often, until the next thing
+happens. A reader who has seen enough does not stop the play: the exit code is its verdict.
 """
 
 from __future__ import annotations
 
 import shutil
 import sys
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -20,6 +22,7 @@ from forewarn.scenario.looking import Failure
 from forewarn.scenario.model import Scenario, clock_of
 from forewarn.scenario.player import Happening, Outcome, Player, Waiting, in_a_sentence
 
+_REST_SECONDS = 0.1  # in which the last line stays as it is
 _CLEAR = "\r\x1b[K"  # back to the beginning of the line, and nothing on it
 
 
@@ -40,8 +43,10 @@ def view(found: Scenario) -> dict[str, Any]:
 class Screen:
     """Tells of one play."""
 
-    def __init__(self, found: Scenario, *, as_json: bool) -> None:
+    def __init__(self, found: Scenario, *, as_json: bool, now: Callable[[], float] = time.monotonic) -> None:
         self._found = found
+        self._now = now
+        self._wrote_at = now()
         self._as_json = as_json
         self._shows_waiting = sys.stderr.isatty() and not as_json
         self._waiting = ""  # the line that is to be written over
@@ -57,7 +62,6 @@ class Screen:
             return
         self._say(printable(f"{head.name}: {head.description}" if head.description else head.name))
         if rate is None:
-            self._shows_waiting = False  # it is over at once
             return
         real = timedelta(seconds=round(self._found.length.total_seconds() / rate))
         faster = "; --rate 60 is faster, --virtual at once" if rate == 1 else ""
@@ -80,7 +84,7 @@ class Screen:
 
     def wait(self, waiting: Waiting) -> None:
         """How far it is, while nothing happens; for a terminal only."""
-        if not self._shows_waiting:
+        if not self._shows_waiting or self._now() - self._wrote_at < _REST_SECONDS:
             return
         at = timedelta(seconds=int(waiting.at.total_seconds()))
         line = f"{clock_of(at):>9} of {clock_of(self._found.length)}"
@@ -88,7 +92,7 @@ class Screen:
             line += f", next: {printable(waiting.next_text)} at {clock_of(waiting.next_at)}"
         line = fit(line, shutil.get_terminal_size().columns - 1)
         if line != self._waiting:
-            self._waiting = line
+            self._waiting, self._wrote_at = line, self._now()
             self._err.tell(lambda: click.echo(f"{_CLEAR}{line}", err=True, nl=False))
 
     def end(self, outcome: Outcome) -> None:

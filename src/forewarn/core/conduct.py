@@ -98,18 +98,18 @@ class EventNotes:
 
 @dataclass(slots=True)
 class Gaps:
-    """The times between one answer and the next request for the document."""
+    """The times between one answer and the next request for the document, as far as the guest could have asked."""
 
     real: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
     virtual: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
     longest_real: float = 0.0
     longest_virtual: float = 0.0
 
-    def add(self, real: float, virtual: float) -> None:
-        """One more."""
-        real, virtual = max(0.0, real), max(0.0, virtual)  # the next request may come before the last is answered
-        self.real.append(real)
-        self.virtual.append(virtual)
+    def add(self, real: float, virtual: float, *, is_whole: bool) -> None:
+        """One more; what is left of one that an absence cut may be the longest, and says nothing of the usual."""
+        if is_whole:
+            self.real.append(real)
+            self.virtual.append(virtual)
         self.longest_real = max(self.longest_real, real)
         self.longest_virtual = max(self.longest_virtual, virtual)
 
@@ -141,6 +141,7 @@ class Errors:
     """Answers that were none, and what the guest did then."""
 
     by_status: Counter[int] = field(default_factory=Counter)  # 0: a hang-up
+    unawaited: int = 0  # that a fault made late, and that the guest did not wait for
     put_in: int = 0  # by faults that somebody asked for
     in_a_row: int = 0
     most_in_a_row: int = 0
@@ -155,7 +156,7 @@ class Errors:
     @property
     def count(self) -> int:
         """How many there were."""
-        return sum(self.by_status.values())
+        return sum(self.by_status.values()) + self.unawaited
 
     def come_back(self, asked: Moment) -> None:
         """The guest asks again; how long after an error, if there was one."""
@@ -173,6 +174,14 @@ class Errors:
     def add(self, status: int, answered: Moment, *, is_put_in: bool) -> None:
         """One more."""
         self.by_status[status] += 1
+        self._lengthen(answered, is_put_in=is_put_in)
+
+    def wait_no_more(self, now: Moment) -> None:
+        """One more: the guest has left before the answer came that a fault made late."""
+        self.unawaited += 1
+        self._lengthen(now, is_put_in=True)
+
+    def _lengthen(self, answered: Moment, *, is_put_in: bool) -> None:
         self.put_in += is_put_in
         self.in_a_row += 1
         self.most_in_a_row = max(self.most_in_a_row, self.in_a_row)
@@ -202,8 +211,7 @@ class GuestNotes:
     documents: int = 0  # those that were answered with it, or with "unchanged"
     first_poll: Moment | None = None
     last_poll: Moment | None = None
-    last_asked: Moment | None = None
-    last_polled: Moment | None = None  # when the last of them was answered
+    last_polled: Moment | None = None  # when one of them was last answered
     last_document: Moment | None = None
     open_polls: int = 0  # that are being answered: held, or delayed by a fault
     struck_polls: int = 0  # that met a fault which was put in
@@ -223,6 +231,11 @@ class GuestNotes:
     absences: deque[Absence] = field(default_factory=lambda: deque(maxlen=_MOST_ABSENCES))
     is_gone: bool = False  # the machine was deleted
 
+    @property
+    def ended_polls(self) -> int:
+        """Those that are not being answered any more."""
+        return self.polls - self.open_polls
+
     def copy(self) -> GuestNotes:
         """The same, for a reader on another thread; what became of the events is copied too."""
         return replace(
@@ -240,31 +253,31 @@ class GuestNotes:
     # What is noted.
 
     def ask(self, asked: Moment) -> None:
-        """It asks for something, whatever it is."""
+        """It asks for something, whatever it is, and whatever it will be answered."""
         self.requests += 1
         self.rate.count(asked)
         self.errors.come_back(asked)
-        self.last_asked = asked
 
-    def begin_poll(self) -> None:
-        """It has asked for the document; `poll` is told when that is answered, or when the guest has left."""
-        self.open_polls += 1
+    def begin_poll(self, asked: Moment) -> None:
+        """It asks for the document; `end_poll` follows.
 
-    def end_poll(self) -> None:
-        """One that was begun is not open any more."""
-        self.open_polls = max(0, self.open_polls - 1)  # the name may have been given to another machine meanwhile
-
-    def poll(self, asked: Moment, answered: Moment) -> None:
-        """It asks for the document, whatever it is answered."""
-        if self.last_polled is not None:
+        The gap goes from the last answer to this request; there is none while another poll is being answered.
+        """
+        if self.last_polled is not None and not self.open_polls:
             pieces = list(self.present_pieces(self.last_polled, asked))
             self.gaps.add(
-                max((until.real - since.real for since, until in pieces), default=0.0),
-                max((until.virtual - since.virtual for since, until in pieces), default=0.0),
+                max(until.real - since.real for since, until in pieces),
+                max(until.virtual - since.virtual for since, until in pieces),
+                is_whole=len(pieces) == 1,
             )
         self.polls += 1
         self.first_poll = self.first_poll or asked
         self.last_poll = asked
+        self.open_polls += 1
+
+    def end_poll(self, answered: Moment) -> None:
+        """One that was begun is answered, or nobody waits for its answer any more."""
+        self.open_polls = max(0, self.open_polls - 1)  # the name may have been given to another machine meanwhile
         self.last_polled = answered
 
     def present_pieces(self, since: Moment, until: Moment) -> Iterator[tuple[Moment, Moment]]:
@@ -275,7 +288,7 @@ class GuestNotes:
             if absence.until.real > since.real and absence.since.real < until.real:
                 borders += [max(absence.since, since, key=_real), min(absence.until, until, key=_real)]
         borders.append(until)
-        yield from ((first, last) for first, last in list(pairwise(borders))[::2] if last.real >= first.real)
+        yield from list(pairwise(borders))[::2]
 
     def read(self, answered: Moment, version: str) -> None:
         """It was given the document, or told that it has not changed; what it was shown is noted before."""

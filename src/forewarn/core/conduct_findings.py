@@ -90,7 +90,7 @@ def find(notes: GuestNotes, now: Moment, pace: Pace, blind_versions: frozenset[s
         shows = [each for each, codes in said if finding in codes]
         if count := len(shows) + notes.let_go[finding]:
             found.append(Found(finding, is_fault, count, shows[-1] if shows else None))
-    if lapse := never_approved(notes):
+    if lapse := never_approved(notes, now, pace):
         found.append(lapse)
     return sorted(found, key=lambda each: _ORDER[each.finding])
 
@@ -99,7 +99,7 @@ def find(notes: GuestNotes, now: Moment, pace: Pace, blind_versions: frozenset[s
 
 
 def usual_gap(notes: GuestNotes, pace: Pace) -> float | None:
-    """How long it lets pass between polls as a rule: the median of the last ones."""
+    """How long it lets pass between polls as a rule: the median of the last ones; None: there is no whole one."""
     gaps = notes.gaps.real if pace is Pace.REAL else notes.gaps.virtual
     return median(gaps) if gaps else None
 
@@ -107,7 +107,7 @@ def usual_gap(notes: GuestNotes, pace: Pace) -> float | None:
 def longest_gap(notes: GuestNotes, now: Moment, pace: Pace) -> float | None:
     """The longest time between polls in which it could have asked; the one that is still open counts too."""
     still_open = open_gap(notes, now, pace)
-    return max(_longest_closed(notes, pace), still_open) if notes.gaps.real or still_open else None
+    return max(_longest_closed(notes, pace), still_open) if notes.polls > 1 or still_open else None
 
 
 def _longest_closed(notes: GuestNotes, pace: Pace) -> float:
@@ -250,9 +250,9 @@ def was_misled(event: EventNotes, finding: Finding, now: Moment, pace: Pace) -> 
     Who was told how things are afterwards, or did not ask any more, answers for itself.
     """
     life = event.life
-    if finding in {Finding.LEARNED_LATE, Finding.APPROVED_LATE}:
+    if finding in {Finding.LEARNED_LATE, Finding.NEVER_APPROVED, Finding.APPROVED_LATE}:
         struck, misled, until = event.approval_struck_at, event.misled_before_start_at, life.started
-        if finding is Finding.APPROVED_LATE and struck and until and struck.real <= until.real:
+        if finding is not Finding.LEARNED_LATE and struck and until and struck.real <= until.real:
             return True
     else:
         misled, until = event.misled_at, life.ended or now
@@ -270,7 +270,7 @@ def was_cut_short(event: EventNotes, finding: Finding) -> bool:
     return life.started.virtual - life.announced.virtual < SHORTEST_NOTICE_SECONDS
 
 
-def has_lapsed(event: EventNotes) -> bool:
+def has_lapsed(event: EventNotes, now: Moment, pace: Pace) -> bool:
     """Nobody said "go ahead", though the guest had the time to: the event started when its notice had run out.
 
     An eviction is left out: nobody has anything to gain from approving it.
@@ -278,17 +278,17 @@ def has_lapsed(event: EventNotes) -> bool:
     life = event.life
     if life.started is None or event.shown_scheduled is None or life.approved_by or event.approved is not None:
         return False
-    if event.struck_by or Fault.EARLY_START in life.faults:
+    if Fault.EARLY_START in life.faults or was_misled(event, Finding.NEVER_APPROVED, now, pace):
         return False
     had_seconds = life.started.virtual - event.shown_scheduled.virtual
     return life.kind is not Kind.PREEMPT and had_seconds >= TIME_TO_ACT_SECONDS
 
 
-def never_approved(notes: GuestNotes) -> Found | None:
+def never_approved(notes: GuestNotes, now: Moment, pace: Pace) -> Found | None:
     """Whether it has let events of its own lapse and has never approved any."""
     if notes.approvals:
         return None
-    lapsed = [each for each in notes.events.values() if names(notes, each) and has_lapsed(each)]
+    lapsed = [each for each in notes.events.values() if names(notes, each) and has_lapsed(each, now, pace)]
     if not (count := len(lapsed) + notes.let_go[_LAPSED]):
         return None
     return Found(Finding.NEVER_APPROVED, is_fault=False, count=count, event=lapsed[-1] if lapsed else None)
@@ -332,4 +332,4 @@ def let_go_of_oldest(notes: GuestNotes, now: Moment, pace: Pace, most: int) -> N
         event = notes.events.pop(min(notes.events, key=worth))
         notes.let_go[ANY_EVENT] += 1
         notes.let_go.update(map(str, about_event(notes, event, now, pace)))
-        notes.let_go[_LAPSED] += names(notes, event) and has_lapsed(event)
+        notes.let_go[_LAPSED] += names(notes, event) and has_lapsed(event, now, pace)

@@ -15,7 +15,7 @@ class Exchange:
 
     guest: Guest
     request: Request
-    wish: Wish | None  # None: it was refused before it was understood
+    wish: Wish | None  # None: it is not understood yet, or was refused before it was
     asked_at: float  # monotonic seconds
 
 
@@ -23,10 +23,15 @@ class Witness(Protocol):
     """Looks on at what guests ask and are answered. Called on the listeners' thread; must return at once."""
 
     def begin(self, exchange: Exchange) -> None:
-        """A request has been understood, and is being answered: `note` or `leave` follows."""
+        """A request has come, and is not understood yet: `note` or `leave` follows."""
 
-    def leave(self, exchange: Exchange) -> None:
-        """Whoever asked did not wait for the answer."""
+    def leave(self, exchange: Exchange, fault: str = "", *, is_done: bool = False) -> None:
+        """Whoever asked did not wait for the answer. `fault`: the name of the fault that made it late."""
 
-    def note(self, exchange: Exchange, status: int, body: bytes, fault: str = "") -> None:
-        """A request is answered now; status 0: with a hang-up. `fault`: the name of the fault that was put in."""
+    def note(
+        self, exchange: Exchange, status: int, body: bytes, fault: str = "", *, is_done: bool = False
+    ) -> None:
+        """A request is answered now; status 0: with a hang-up. `fault`: the name of the fault that was put in.
+
+        `is_done`, here and where somebody left: what was asked for was done, though that was not told.
+        """

@@ -47,9 +47,15 @@ class WatchedConnection(GuestConnection):
             self._desk.witness.leave(exchange)
 
     def eof_received(self) -> bool:
-        """The client sends no more; in the middle of a fault it has given up, and is let go."""
-        if isinstance(self._hold, Lull | Drip):
+        """The client sends no more; it may still listen, which shows when it is told something.
+
+        To whom nothing is said yet, nothing can show: it is taken for one that has given up, and let go.
+        """
+        if isinstance(self._hold, Lull):
             return False
+        if isinstance(self._hold, Drip):
+            self._is_ended = True
+            return True
         return super().eof_received()
 
     def _answer(self, request: Request, ending: bytes, whole: bytes | None) -> None:
@@ -57,6 +63,8 @@ class WatchedConnection(GuestConnection):
         guest = self._caller() if desk.is_watched else None
         if guest is not None:
             self._exchange = Exchange(guest, request, None, desk.now())
+            if desk.witness is not None:
+                desk.witness.begin(self._exchange)
         super()._answer(request, ending, whole)
 
     def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:
@@ -64,8 +72,6 @@ class WatchedConnection(GuestConnection):
             super()._grant(wish, guest, ending, request)
             return
         self._exchange = replace(self._exchange, wish=wish)
-        if self._desk.witness is not None:
-            self._desk.witness.begin(self._exchange)
         stroke = self._stroke = self._find_stroke(wish, guest)
         rule = None if stroke is None else stroke.rule
         if rule is None:
@@ -75,7 +81,7 @@ class WatchedConnection(GuestConnection):
         elif rule.name in {Fault.DELAY, Fault.FIRST_CALL}:
             self._is_busy = True
             go_on = partial(self._end_lull, wish, ending, request)
-            self._hold = Lull(rule.seconds, go_on, self._give_up)
+            self._hold = Lull(rule.seconds, go_on, partial(self._give_up, is_done=False))
         elif rule.name in {Fault.RESET, Fault.CLOSED} and not rule.options["carried_out"]:
             self._break_off()
         else:
@@ -124,7 +130,7 @@ class WatchedConnection(GuestConnection):
         elif faulty.changes_document(stroke.rule):
             self._spoil(stroke, exchange, answer, ending)
         elif stroke.rule.name in {Fault.RESET, Fault.CLOSED}:
-            self._break_off()
+            self._break_off(is_done=_is_granted(answer))
         elif stroke.rule.name is Fault.SLOW_BODY:
             self._send_slowly(answer, ending, stroke.rule.seconds)
         else:
@@ -135,7 +141,7 @@ class WatchedConnection(GuestConnection):
 
     def _spoil(self, stroke: Stroke, exchange: Exchange, answer: Answer, ending: bytes) -> None:
         wish, spoiled = exchange.wish, None
-        if isinstance(wish, ReadEvents) and answer.status < 400:  # noqa: PLR2004 - HTTP's own border
+        if isinstance(wish, ReadEvents) and _is_granted(answer):
             spoiled = self._change(stroke, exchange.guest.panel, wish)
         if spoiled is None:
             self._tell(answer.status, answer.body, None)
@@ -180,11 +186,16 @@ class WatchedConnection(GuestConnection):
         self._is_busy = True
         self._transport.write(head)
         ended = partial(self._end_drip, answer, is_last=is_last)
-        self._hold = Drip(self._transport, whole[len(head) :], seconds, ended, self._give_up)
+        give_up = partial(self._give_up, is_done=_is_granted(answer))
+        self._hold = Drip(self._transport, whole[len(head) :], seconds, ended, give_up)
 
-    def _give_up(self) -> None:
-        """A client that did not wait for a fault to end has asked all the same."""
-        self._tell(0, b"", self._stroke)
+    def _give_up(self, *, is_done: bool) -> None:
+        """The client did not wait for a fault to end."""
+        exchange, stroke = self._conclude()
+        if stroke is not None:
+            stroke.lands()
+        if exchange is not None and self._desk.witness is not None:
+            self._desk.witness.leave(exchange, _name_of(stroke), is_done=is_done)
 
     def _end_drip(self, answer: Answer, *, is_last: bool) -> None:
         self._hold = None
@@ -196,10 +207,10 @@ class WatchedConnection(GuestConnection):
         else:
             self._go_on()
 
-    def _break_off(self) -> None:
+    def _break_off(self, *, is_done: bool = False) -> None:
         """Close, or reset, without an answer."""
         stroke = self._stroke
-        self._tell(0, b"", stroke)
+        self._tell(0, b"", stroke, is_done=is_done)
         self._is_ended = True
         if stroke is not None and stroke.rule.name is Fault.RESET:
             linger = (socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE_WITHOUT_A_WORD)
@@ -208,15 +219,24 @@ class WatchedConnection(GuestConnection):
         else:
             self._transport.close()
 
-    def _tell(self, status: int, body: bytes, stroke: Stroke | None) -> None:
+    def _tell(self, status: int, body: bytes, stroke: Stroke | None, *, is_done: bool = False) -> None:
         """The request is answered: a fault has had its effect, and the witness hears of it. Once per request."""
-        exchange, self._exchange, self._stroke = self._exchange, None, None
-        self._foreseen = self._spoiled = None
+        exchange, _ = self._conclude()
         if stroke is not None:
             stroke.lands()
-        if exchange is None or self._desk.witness is None:
-            return
-        if status or stroke is not None:
-            self._desk.witness.note(exchange, status, body, "" if stroke is None else stroke.rule.name)
-        else:
-            self._desk.witness.leave(exchange)
+        if exchange is not None and self._desk.witness is not None:
+            self._desk.witness.note(exchange, status, body, _name_of(stroke), is_done=is_done)
+
+    def _conclude(self) -> tuple[Exchange | None, Stroke | None]:
+        """The request that was being answered, and what struck it: there is none now."""
+        ended = self._exchange, self._stroke
+        self._exchange = self._stroke = self._foreseen = self._spoiled = None
+        return ended
+
+
+def _is_granted(answer: Answer) -> bool:
+    return answer.status < 400  # noqa: PLR2004 - HTTP's own border
+
+
+def _name_of(stroke: Stroke | None) -> str:
+    return "" if stroke is None else stroke.rule.name

@@ -22,12 +22,20 @@ from forewarn.errors import Stopping, StoreUnavailable
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.fleet import show_host
 from forewarn.store import history
-from forewarn.wire.rest import ONE_LINE, EventView, HostView, OperationView, event_view, operation_view
+from forewarn.wire.rest import (
+    MOST_CHARACTERS,
+    MOST_DURATION_SECONDS,
+    MOST_NOTICE_SECONDS,
+    ONE_LINE,
+    EventView,
+    HostView,
+    OperationView,
+    event_view,
+    operation_view,
+)
 
-_TEN_YEARS_SECONDS = 10 * 365 * 86400
-_DAY_SECONDS = 86400
 _MOST_VMS = 100_000
-_Seconds = Annotated[int, msgspec.Meta(ge=-_TEN_YEARS_SECONDS, le=_TEN_YEARS_SECONDS)]
+_Seconds = Annotated[int, msgspec.Meta(ge=-MOST_NOTICE_SECONDS, le=MOST_NOTICE_SECONDS)]
 
 
 class VmAccepted(msgspec.Struct):
@@ -56,14 +64,14 @@ class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
     kind: Literal["Freeze", "Reboot", "Redeploy"]
     by: Annotated[Literal["pause", "live_migration"], msgspec.Meta(description="how a Freeze is done")] = "pause"
     duration_seconds: Annotated[
-        Annotated[int, msgspec.Meta(ge=-1, le=_DAY_SECONDS)] | None,
+        Annotated[int, msgspec.Meta(ge=-1, le=MOST_DURATION_SECONDS)] | None,
         msgspec.Meta(description="how long VMs are away; without it 9 for a Freeze, else -1: unknown"),
     ] = None
     notice_seconds: Annotated[
         _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")
     ] = None
     description: Annotated[
-        Annotated[str, msgspec.Meta(max_length=1000, pattern=ONE_LINE)] | None,
+        Annotated[str, msgspec.Meta(max_length=MOST_CHARACTERS, pattern=ONE_LINE)] | None,
         msgspec.Meta(description="what guests read, in one line; without it the usual sentence"),
     ] = None
 

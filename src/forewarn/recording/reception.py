@@ -17,6 +17,7 @@ from forewarn.operator.clock import ClockBody, find_fault
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, route
 from forewarn.operator.guard import Guard
 from forewarn.operator.health import Health
+from forewarn.operator.openapi import openapi
 from forewarn.operator.sign_in.checking import SignIn
 from forewarn.wire.rest import ClockView
 from forewarn.wire.times import iso
@@ -73,10 +74,15 @@ def _endpoints(replay: Replay) -> list[Endpoint]:
     async def readyz(_call: Call, _: Nothing) -> Health:
         return Health("ready")
 
-    return [
+    async def show_openapi(_call: Call, _: Nothing) -> dict[str, Any]:
+        return openapi(endpoints)
+
+    endpoints = [
         Endpoint("GET", "/v1/clock", show_clock, "What time it is in the replay", ClockView),
         Endpoint("POST", "/v1/clock", move_clock, "Move the clock of the replay", ClockView, body=ClockBody),
         Endpoint("GET", "/v1/replay", show_replay, "How far the replay is", ReplayView),
         Endpoint("GET", "/healthz", healthz, "Whether the replay lives", Health, is_public=True),
         Endpoint("GET", "/readyz", readyz, "Whether the replay may be used", Health, is_public=True),
+        Endpoint("GET", "/openapi.json", show_openapi, "The description of this interface", dict),
     ]
+    return endpoints

@@ -26,6 +26,7 @@ from forewarn.sandbox.tree import below, end_all, network_of
 from forewarn.service import OpenSockets
 
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL: a key of the terminal, which its whole foreground group was sent
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 _SOCKETS = 2
 _LONGEST_HOSTNAME = 64
 URL = f"http://{OPERATORS[0]}:{OPERATORS[1]}"
@@ -77,6 +78,8 @@ def run(
         program = Program(command, environment, frozenset(before), group)
         with _Keeping(program) as keeping, make_emulator(keeping.receive_sockets()) as emulator:
             on_ready(emulator)
+            if (number := _told_to_end()) is not None:
+                return Outcome(128 + number)
             keeping.start(_hostname_for(emulator))
             return keeping.wait()
     finally:
@@ -167,6 +170,13 @@ class _Keeping:
         signal.sigtimedwait({signal.SIGCHLD}, seconds)
         with suppress(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
+
+
+def _told_to_end() -> int | None:
+    """The signal that was to end us while there was no program yet to be sent it; None: there was none."""
+    ending = {each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN}
+    told = signal.sigtimedwait(ending, 0)
+    return None if told is None else told.si_signo
 
 
 def _has_terminal() -> bool:

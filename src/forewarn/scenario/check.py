@@ -11,7 +11,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 from itertools import pairwise
 
-from forewarn.core.fleet_check import Place, Problem
+from forewarn.core.fleet_check import MOST_INSTANCES, Place, Problem
 from forewarn.core.notice import DEGRADED_NOTICE, Rules, in_words
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import too_long, too_short
@@ -22,10 +22,10 @@ from forewarn.scenario import faults
 from forewarn.scenario.expected import ExpectationCheck
 from forewarn.scenario.file import BadScenario, ScenarioText, problem_lines
 from forewarn.scenario.foresight import Foresight
-from forewarn.scenario.makers import instances_of
+from forewarn.scenario.makers import instances_of, setting_of
 from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
 from forewarn.scenario.problems import at, unknown
-from forewarn.scenario.stage import world_of
+from forewarn.scenario.stage import address_of, world_of
 from forewarn.scenario.words import DEEDS
 from forewarn.wire.choices import either, suggest
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
@@ -139,12 +139,16 @@ class _Check:
 
     def _reachable(self, script: GuestScript, where: Place) -> Iterator[Problem]:
         vm = self.world.vms.get(script.vm)
-        if vm is None or vm.port is not None:
+        if vm is None:  # a scale set gets it later
+            interface, addresses = None, tuple(filter(None, [address_of(self.scenario.fleet, script.vm)]))
+        elif vm.port is None:
+            interface, addresses = vm.interface, vm.addresses
+        else:
             return
-        strange = [each for each in vm.addresses if not ip_address(each).is_loopback]
-        if vm.interface is not None or strange:
-            way = f"interface {vm.interface}" if vm.interface is not None else f"address {strange[0]}"
-            what = f"{vm.name} is recognised by its {way}, which a scripted guest on this machine does not have."
+        strange = [each for each in addresses if not ip_address(each).is_loopback]
+        if interface is not None or strange:
+            way = f"interface {interface}" if interface is not None else f"address {strange[0]}"
+            what = f"{script.vm} is recognised by its {way}, which a scripted guest on this machine does not have."
             yield Problem(
                 where, what, "Leave that out of the fleet, or give the VM a port or an address in 127.0.0.0/8."
             )
@@ -198,13 +202,9 @@ class _Check:
         if act.by_live_migration and kind is not Kind.FREEZE:
             what = f"A live migration is felt as a Freeze, not as a {kind}."
             yield Problem(at(where, "by"), what, 'Give it kind = "Freeze", or leave out by.')
-        rules = Rules(action_limit=self._limit())
+        rules = Rules(action_limit=setting_of(self.scenario, "action_limit", Rules().action_limit))
         yield from _refused(too_short(kind, act.notice, rules), at(where, "notice"))
         yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
-
-    def _limit(self) -> timedelta:
-        seconds = self.scenario.settings.get("action_limit")
-        return Rules().action_limit if seconds is None else timedelta(seconds=seconds)
 
     def _degrade(self, act: Act, where: Place) -> Iterator[Problem]:
         yield from _refused(too_short(Kind.REDEPLOY, act.notice, Rules()), at(where, "notice"))
@@ -223,6 +223,9 @@ class _Check:
             yield Problem(
                 at(where, "to"), "scale needs to know how many instances there are to be.", "Give it to = 1."
             )
+        elif act.to > MOST_INSTANCES:
+            what = f"to is {act.to}, and a scale set has at most {MOST_INSTANCES} instances."
+            yield Problem(at(where, "to"), what, f"It can be up to {MOST_INSTANCES}.")
 
     # What is expected.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
-from forewarn.core.fault import FORMS, Fault, FaultRule, Target
+from forewarn.core.fault import FORMS, Target
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import UNKNOWN_SECONDS
 from forewarn.core.phase import Phase
@@ -19,7 +19,7 @@ from forewarn.core.world import World
 from forewarn.scenario import faults
 from forewarn.scenario.model import GONE, NO_EVENT, Deed, Expectation, Scenario
 from forewarn.scenario.problems import at, unknown
-from forewarn.scenario.words import EXPECTED_OF, OF_AN_EVENT
+from forewarn.scenario.words import EXPECTED_OF, OF_A_VM_THAT_IS, OF_AN_EVENT
 from forewarn.wire.choices import either, suggest
 
 # What a guest sees of one event, in the order in which it can; GONE is never the first.
@@ -32,8 +32,6 @@ _LEAST: Mapping[str, int] = {
     "incarnation": 1,
     "duration_seconds": UNKNOWN_SECONDS,
 }
-_STATUSES = {0, 200, 304, 404, 429, 500, 503}  # of a poll, where no fault is put in
-_OF_A_VM_THAT_IS = ("empty", "events", "incarnation", "on", "host")
 _MARKS = [str(name) for name, form in FORMS.items() if form.marks_events]
 
 
@@ -100,18 +98,6 @@ class ExpectationCheck:
             value: int | None = getattr(self.wanted, key)
             if value is not None and value < least:
                 yield self._problem(key, f"{key} is {value}.", f"It can be {least} or more.")
-        status = self.wanted.status
-        known = _STATUSES | {code for rule in self._rules() if (code := _code_of(rule)) is not None}
-        if status is not None and status not in known:
-            remedy = f"It can be {either([str(each) for each in sorted(known)])}, or what a fault answers with."
-            yield self._problem("status", f"Nothing in this file is answered with {status}.", remedy)
-
-    def _rules(self) -> Iterator[FaultRule]:
-        for act in self.scenario.acts:
-            if act.do is Deed.FAULT and act.fault in faults.NAMES:
-                rule = faults.rule_of(act, 0)
-                if isinstance(rule, FaultRule):
-                    yield rule
 
     def _sightings(self) -> Iterator[Problem]:
         saw = self.wanted.saw or []
@@ -129,7 +115,8 @@ class ExpectationCheck:
 
     def _may_be_misled(self) -> bool:
         """Whether a fault may tell guests of events what is not so."""
-        return any(rule.form.marks_events and rule.form.target is Target.POLL for rule in self._rules())
+        rules = faults.rules_in(self.scenario)
+        return any(rule.form.marks_events and rule.form.target is Target.POLL for rule in rules)
 
     def _contradictions(self) -> Iterator[Problem]:
         """Of two things that exclude each other one is told: the second."""
@@ -148,7 +135,7 @@ class ExpectationCheck:
             what = f"empty is {str(wanted.empty).lower()}, and events is {wanted.events}."
             yield self._problem("events", what, "Leave out one of them.")
         if wanted.state is VmState.DELETED:
-            said = [key for key in _OF_A_VM_THAT_IS if getattr(wanted, key) is not None]
+            said = [key for key in OF_A_VM_THAT_IS if getattr(wanted, key) is not None]
             yield from self._excluded("state is deleted", "a VM that is no more has", said)
 
     def _said_of_an_event(self) -> list[str]:
@@ -158,12 +145,6 @@ class ExpectationCheck:
     def _excluded(self, because: str, who: str, said: list[str]) -> Iterator[Problem]:
         for key in said[:1]:
             yield self._problem(key, f"{because}, and {who} no {key}.", f"Leave out {key}.")
-
-
-def _code_of(rule: FaultRule) -> int | None:
-    """The status that a fault answers with."""
-    code = rule.options["code"] if rule.name in {Fault.STATUS, Fault.PROXY_PAGE} else None
-    return code if isinstance(code, int) else None
 
 
 def _strangers(said: list[str], subject: str, where: Place) -> Iterator[Problem]:

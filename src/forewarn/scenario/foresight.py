@@ -14,12 +14,13 @@ from forewarn.core.fleet import Vm
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import LEAST_NOTICE, in_words
 from forewarn.core.phase import Phase
-from forewarn.core.terms import AutoApproval, Kind, VmState
+from forewarn.core.terms import AutoApproval, Kind
 from forewarn.core.world import World
-from forewarn.scenario import most
+from forewarn.scenario import most, standing
 from forewarn.scenario.makers import TO_HOSTS, Course, Maker
 from forewarn.scenario.model import END, Act, Deed, Expectation, Scenario, clock_of
 from forewarn.scenario.most import Case
+from forewarn.scenario.problems import at
 from forewarn.wire.choices import either
 
 LineOf = Callable[[str, int], int]
@@ -40,7 +41,6 @@ _MAY_UNDO = {  # it calls an event off, or does its work
 }
 _MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
 _AGAINST_THE_RULES = {"early_start", "shortened_notice"}
-_FELT = {Deed.STOP, Deed.EVICT, Deed.DELETE, Deed.RESTART, Deed.REDEPLOY}
 _DONE = {Deed.CANCEL: "called off", Deed.APPROVE: "approved"}
 _HOW = {
     Kind.FREEZE: 'do = "maintain"',
@@ -49,6 +49,9 @@ _HOW = {
     Kind.PREEMPT: 'do = "evict"',
     Kind.TERMINATE: 'do = "delete", of a VM with terminate_notification',
 }
+_START_LATER = "Let it start then, or later (starts)."
+_OTHER_OUTSIDE = "Let one be outside that is there from the start."
+_EXPECT_LATER = "Expect it then, or later."
 _AFTER_THE_START = {Phase.STARTED, Phase.COMPLETED, Phase.FAILED}
 
 
@@ -66,29 +69,53 @@ class Foresight:
 
     def problems(self) -> Iterator[Problem]:
         """What cannot happen."""
+        for index, script in enumerate(self.scenario.guests):
+            where, remedy = Place("guests", index, "vm"), _OTHER_OUTSIDE if script.outside else _START_LATER
+            yield from self._not_there_yet(script.vm, script.starts, where, remedy)
         for index, act in enumerate(self.scenario.acts):
+            yield from self._not_there_yet(act.vm, act.time, Place("at", index, "vm"), "Do it after that.")
             yield from self._done_to_the_gone(act, index)
             yield from self._done_in_vain(act, index)
             self._course.go_on(act, self.line_of("at", index))
         for index, wanted in enumerate(self.scenario.expectations):
             time = self.scenario.length if wanted.time == END else wanted.time
-            vm = self.world.vms.get(self._vm_of(wanted) or "")
-            if vm is not None:
-                yield from self._judge(Case(wanted, vm, time, Place("expect", index)))
-            elif wanted.open is not None:
-                yield from most.open_events(self._course, wanted.open, time, Place("expect", index, "open"))
+            yield from self._expected(wanted, time, Place("expect", index))
 
-    def _vm_of(self, wanted: Expectation) -> str | None:
-        """The VM whose events it is about: its own, or that of its guest."""
-        if wanted.guest is None:
-            return wanted.vm
-        return next((each.vm for each in self.scenario.guests if each.title == wanted.guest), None)
+    def _expected(self, wanted: Expectation, time: timedelta, where: Place) -> Iterator[Problem]:
+        script = next((each for each in self.scenario.guests if each.title == wanted.guest), None)
+        if script is not None:
+            unanswered = list(standing.answers(self._course, script, wanted, time, where))
+            yield from unanswered
+            if unanswered:
+                return
+        name = wanted.vm if script is None else script.vm
+        vm = self.world.vms.get(name or "")
+        if vm is not None:
+            yield from self._judge(Case(wanted, vm, time, where))
+        elif wanted.open is not None:
+            yield from most.open_events(self._course, wanted.open, time, at(where, "open"))
+        elif _needs_a_vm(wanted):
+            yield from self._not_there_yet(wanted.vm, time, at(where, "vm"), _EXPECT_LATER)
+
+    def _not_there_yet(self, vm: str | None, time: timedelta, where: Place, remedy: str) -> Iterator[Problem]:
+        """A VM that its scale set gets only later; at one instant acts come in the order of the file."""
+        arrival = self._course.instances.get(vm or "")
+        if arrival is None or arrival.index is None:
+            return
+        comes = self.scenario.acts[arrival.index].time
+        if time < comes or (where.section == "at" and where.index < arrival.index):
+            line = self.line_of("at", arrival.index)
+            what = (
+                f"{vm} is not there at {clock_of(time)}: {arrival.scale_set} gets it at {clock_of(comes)} at the "
+                f"earliest (line {line})."
+            )
+            yield Problem(where, what, remedy)
 
     def _done_to_the_gone(self, act: Act, index: int) -> Iterator[Problem]:
         gone = self._course.gone.get(act.vm or "")
         if gone is None or act.do in {Deed.CANCEL, Deed.APPROVE, Deed.FAULT}:
             return
-        if act.do in TO_HOSTS | {Deed.RECOVER} and act.time < gone.done_by:
+        if act.do in TO_HOSTS | {Deed.RECOVER, Deed.EVICT} and act.time < gone.done_by:
             return
         what = f"{act.vm} is deleted at {clock_of(gone.asked_at)} (line {gone.line}); {act.do} comes too late."
         yield Problem(Place("at", index, "vm"), what, "Do it before, or to another VM.")
@@ -98,7 +125,7 @@ class Foresight:
         vm, time, where = self.world.vms.get(act.vm or ""), clock_of(act.time), Place("at", index, "do")
         if vm is None:
             return
-        if act.do is Deed.START and not any(_may_stop(each, vm) for each in self.scenario.acts[:index]):
+        if act.do is Deed.START and not any(standing.may_stop(each, vm) for each in self.scenario.acts[:index]):
             what = f"{vm.name} runs at {time}, so it cannot be started: nothing in this file stops it before."
             yield Problem(where, what, 'Stop it before (do = "stop"), or leave this out.')
         if act.do in {Deed.CANCEL, Deed.APPROVE} and self._course.is_exact:
@@ -109,7 +136,7 @@ class Foresight:
                 yield Problem(where, what, f"Put what is to be {_DONE[act.do]} before it.")
 
     def _judge(self, case: Case) -> Iterator[Problem]:
-        if case.expects_event:
+        if most.expects_event(case.wanted):
             own = [maker for maker in self._course.makers if maker.vm.name == case.vm.name]
             fitting = [maker for maker in own if case.wanted.kind in {None, maker.kind}]
             before = [maker for maker in fitting if maker.act.time <= case.time]
@@ -120,7 +147,7 @@ class Foresight:
                 first = min(fitting, key=lambda maker: maker.act.time)
                 comes = f"it comes at {clock_of(first.act.time)} (line {first.line})"
                 what = f"{case.title} cannot be at {clock_of(case.time)}: {comes}."
-                yield case.problem("time", what, "Expect it then, or later.")
+                yield case.problem("time", what, _EXPECT_LATER)
             else:
                 yield from self._judge_start(case, before)
                 yield from self._judge_cancel(case, before)
@@ -129,7 +156,8 @@ class Foresight:
                 yield from most.problems(self._course, case, before)
         if case.wanted.vm is not None:
             yield from most.events(self._course, case)
-            yield from self._judge_machine(case)
+            yield from most.incarnation(self._course, case)
+            yield from standing.machines(self._course, case)
 
     def _judge_start(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         last, starts = makers[-1], min(self._earliest_start(maker) for maker in makers)
@@ -206,38 +234,9 @@ class Foresight:
             what = f"A {makers[-1].kind} gets at least {in_words(least)} of notice; {in_words(asked)} is expected."
             yield case.problem("notice", what, f"Expect {in_words(least)} or more.")
 
-    def _judge_machine(self, case: Case) -> Iterator[Problem]:
-        if case.wanted.state is VmState.DELETED and not any(
-            act.time <= case.time and _may_delete(act, case.vm) for act in self.scenario.acts
-        ):
-            when = clock_of(case.time)
-            what = f"{case.vm.name} cannot be deleted at {when}: nothing in this file deletes it before."
-            yield case.problem("state", what, 'Add an [[at]] with do = "delete", or expect another state.')
-        gone = self._course.gone.get(case.vm.name)
-        if gone is None or case.time < max(each.done_by for each in self._course.gone.values()):
-            return
-        said = [
-            key
-            for key in ("empty", "events", "incarnation", "on", "host")
-            if getattr(case.wanted, key) is not None
-        ]
-        if case.wanted.state not in {None, VmState.DELETED}:
-            said.append("state")
-        for key in said[:1]:
-            since = f"it is deleted at {clock_of(gone.asked_at)} (line {gone.line})"
-            what = f"{case.vm.name} is no more at {clock_of(case.time)}: {since}."
-            yield case.problem(key, what, 'Expect it before, or state = "deleted".')
 
-
-def _may_delete(act: Act, vm: Vm) -> bool:
-    if act.do is Deed.SCALE:
-        return act.scale_set == vm.set_name
-    return act.do in {Deed.DELETE, Deed.EVICT} and act.vm == vm.name
-
-
-def _may_stop(act: Act, vm: Vm) -> bool:
-    """Whether it may be the reason that the VM does not run, for however short a time."""
-    return act.do in TO_HOSTS | {Deed.SCALE} or (act.do in _FELT and act.vm == vm.name)
+def _needs_a_vm(wanted: Expectation) -> bool:
+    return most.expects_event(wanted) or bool(standing.said_of_a_vm(wanted))
 
 
 def _how_to_make(wanted: Expectation, course: Course, vm: str) -> str:

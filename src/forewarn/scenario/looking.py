@@ -14,7 +14,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.world import Changes
 from forewarn.scenario.guests import ScriptedGuest, Sighting
 from forewarn.scenario.model import NO_EVENT, Expectation, Line, clock_of
-from forewarn.scenario.words import OF_AN_EVENT
+from forewarn.scenario.words import OF_A_VM_THAT_IS, OF_AN_EVENT
 
 _NOTHING = "nothing"
 
@@ -100,8 +100,8 @@ class Look:
     def _of_vm(self, wanted: Expectation, name: str) -> Iterator[Difference]:
         vm = self.plane.world.vms.get(name)
         if vm is None:
-            gone = ("empty", "events", "incarnation", "on", "host")
-            yield from _compare(wanted, dict.fromkeys(gone, "the VM is deleted") | {"state": "deleted"})
+            unseen = dict.fromkeys(OF_A_VM_THAT_IS, "the VM is deleted")
+            yield from _compare(wanted, unseen | {"state": "deleted"})
             return
         document: Document = document_of(self.plane.world, vm.scope)
         yield from _compare(

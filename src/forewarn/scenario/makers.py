@@ -5,11 +5,12 @@ Where a VM has moved, what is done to any host may be done to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from forewarn.core.fleet import Vm
+from forewarn.core.fleet_check import MOST_INSTANCES
 from forewarn.core.notice import (
     DEGRADED_NOTICE,
     DESCRIPTIONS,
@@ -18,10 +19,12 @@ from forewarn.core.notice import (
     LIVE_MIGRATION,
     RISK_NOTICE,
     UNKNOWN_SECONDS,
+    Rules,
 )
 from forewarn.core.policy import is_approved_beforehand
-from forewarn.core.terms import Cause, Kind, Source
+from forewarn.core.terms import Action, Cause, Kind, Source
 from forewarn.core.world import World
+from forewarn.drivers.simulated import SECONDS
 from forewarn.scenario.model import Act, Deed, GuestScript, Scenario
 
 TO_HOSTS = frozenset({Deed.MAINTAIN, Deed.DEGRADE, Deed.FAIL, Deed.ROLLOUT})
@@ -38,7 +41,8 @@ _CAUSES = {
     Deed.FAIL: Cause.FAIL,
 }
 _BY_OWNERS = frozenset({*_OF_OWNERS, Deed.DELETE, Deed.SCALE})
-_WINDING_UP = timedelta(minutes=1)  # from the end of a Terminate's notice until the VM is certainly gone
+_AT_WORK = frozenset({*_CAUSES, Deed.STOP, Deed.START})
+_SLACK = timedelta(minutes=1)  # before a VM that should be gone is certainly gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +86,30 @@ class Gone:
     line: int
 
 
-def instances_of(scenario: Scenario) -> list[str]:
-    """The instances that scale sets may have at some time of the scenario."""
-    most: dict[str, int] = {each.name: each.capacity for each in scenario.fleet.scale_sets}
-    for act in scenario.acts:
-        if act.do is Deed.SCALE and act.scale_set in most:
-            most[act.scale_set] += act.to or 0
-    return [f"{name}_{number}" for name, count in most.items() for number in range(count)]
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """An instance of a scale set, and which act may make it first; None: it is there from the start."""
+
+    scale_set: str
+    index: int | None = None
+
+
+def instances_of(scenario: Scenario) -> dict[str, Arrival]:
+    """The instances that scale sets may have at some time of the scenario, by name."""
+    counts = {each.name: each.capacity for each in scenario.fleet.scale_sets}
+    found = {f"{name}_{number}": Arrival(name) for name, count in counts.items() for number in range(count)}
+    for index, act in enumerate(scenario.acts):
+        if act.do is Deed.SCALE and act.scale_set in counts:
+            name, before = act.scale_set, counts[act.scale_set]
+            counts[name] += min(act.to or 0, MOST_INSTANCES)
+            found |= {f"{name}_{number}": Arrival(name, index) for number in range(before, counts[name])}
+    return found
+
+
+def setting_of(scenario: Scenario, name: str, usual: timedelta) -> timedelta:
+    """A length of time among the settings."""
+    seconds = scenario.settings.get(name)
+    return usual if seconds is None else timedelta(seconds=seconds)
 
 
 @dataclass(slots=True)
@@ -100,8 +121,12 @@ class Course:
     makers: list[Maker] = field(default_factory=list)
     untold: list[Maker] = field(default_factory=list)  # what is done at once, as nobody has asked
     gone: dict[str, Gone] = field(default_factory=dict)
-    _moved: set[str] = field(default_factory=set)  # VMs that may be anywhere by now
+    instances: dict[str, Arrival] = field(init=False)
+    _moved: dict[str, timedelta] = field(default_factory=dict)  # VMs that may be anywhere, and since when
     _movers: list[Act] = field(default_factory=list)  # what has moved them
+
+    def __post_init__(self) -> None:
+        self.instances = instances_of(self.scenario)
 
     def go_on(self, act: Act, line: int) -> None:
         """Take one more act into account."""
@@ -134,10 +159,10 @@ class Course:
         return times > 1 or (act.to or 0) > begins.get(act.scale_set or "", 0)
 
     def guests_in_scope_of(self, vm: Vm) -> Iterator[GuestScript]:
-        """Those who read the same document."""
+        """Those who read the same document, or may: of an instance that comes later only its set is known."""
         for script in self.scenario.guests:
-            other = self.world.vms.get(script.vm)
-            if other is not None and other.scope == vm.scope:
+            other, later = self.world.vms.get(script.vm), self.instances.get(script.vm)
+            if (other is None and later and later.scale_set == vm.set_name) or (other and other.scope == vm.scope):
                 yield script
 
     def _do_to_vm(self, act: Act, line: int, vm: Vm) -> None:
@@ -148,6 +173,7 @@ class Course:
             (self.makers if self._may_be_told(vm, act.time) else self.untold).append(maker)
         elif act.do is Deed.EVICT:
             self.makers.append(Maker(act, line, vm, Kind.PREEMPT, LEAST_NOTICE[Kind.PREEMPT]))
+            self._overtake(vm, act.time)
         elif act.do is Deed.DELETE:
             self._delete(act, line, vm)
         elif act.do is Deed.CANCEL:
@@ -163,12 +189,18 @@ class Course:
         kind, notice = self._kind_of(act), self._notice_of(act)
         for vm in self._may_be_on_host(act):
             self.makers.append(Maker(act, line, vm, kind, notice, act.do is Deed.FAIL))
+            if act.do is Deed.FAIL:
+                self._overtake(vm, act.time)
             if kind is not Kind.FREEZE or act.by_live_migration:
                 self._move(vm, act)
 
     def _move(self, vm: Vm, by: Act) -> None:
-        self._moved.add(vm.name)
+        self._moved.setdefault(vm.name, by.time)
         self._movers.append(by)
+
+    def may_have_moved(self, vm: Vm, time: timedelta) -> bool:
+        """Whether it may be elsewhere by then."""
+        return self._moved.get(vm.name, timedelta.max) <= time
 
     def _kind_of(self, act: Act) -> Kind:
         if act.kind is not None:
@@ -195,10 +227,44 @@ class Course:
         return [vm for vm in vms if vm.host == host or vm.name in self._moved]
 
     def _delete(self, act: Act, line: int, vm: Vm) -> None:
+        """It goes, unless that takes too long; of one whose host has failed nothing is certain."""
         notice = vm.terminate_notification
+        has_failed = any(each.act.do is Deed.FAIL and each.vm.name == vm.name for each in self.makers)
         if notice is not None:
             self.makers.append(Maker(act, line, vm, Kind.TERMINATE, notice))
-        self.gone[vm.name] = Gone(act.time, act.time + (notice or timedelta(0)) + _WINDING_UP, line)
+        takes = self._seconds_of(Action.DELETE)
+        if not has_failed and takes < self._action_limit.total_seconds():
+            starts_by = act.time + (notice or timedelta(0)) + _SLACK + self._at_work_before()
+            self.gone[vm.name] = Gone(act.time, starts_by + self._lead + timedelta(seconds=takes), line)
+
+    def _overtake(self, vm: Vm, time: timedelta) -> None:
+        """A Terminate that is only scheduled is called off."""
+        if (gone := self.gone.get(vm.name)) is not None and time < gone.done_by:
+            del self.gone[vm.name]
+
+    # How long things take.
+
+    @property
+    def _lead(self) -> timedelta:
+        return setting_of(self.scenario, "lead", Rules().lead)
+
+    @property
+    def _action_limit(self) -> timedelta:
+        return setting_of(self.scenario, "action_limit", Rules().action_limit)
+
+    def _seconds_of(self, action: Action) -> float:
+        """How long a simulated machine takes for it at the most; a pause takes what is announced."""
+        seconds: Mapping[Action, float] = {**SECONDS, **self.scenario.settings.get("simulated_seconds", {})}
+        announced = [act.duration_seconds or FREEZE_SECONDS for act in self.scenario.acts]
+        return seconds.get(action, max(announced, default=FREEZE_SECONDS))
+
+    def _at_work_before(self) -> timedelta:
+        """How long a machine may be at work on everything else: of two things that are due one waits."""
+        each = self._lead + timedelta(seconds=max(map(self._seconds_of, Action)))
+        acts = [act for act in self.scenario.acts if act.do in _AT_WORK]
+        hosts = len(self.world.hosts)
+        turns = sum(hosts if act.do is Deed.ROLLOUT else 1 for act in acts) - 1
+        return turns * min(each, self._lead + self._action_limit)
 
     def _scale(self, act: Act, line: int) -> None:
         """Those that are too many go; of a set that grows again, those that are gone may be back, anywhere."""

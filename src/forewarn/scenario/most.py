@@ -15,9 +15,11 @@ from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import in_words
 from forewarn.scenario.makers import Course, Maker
 from forewarn.scenario.model import NO_EVENT, Deed, Expectation, clock_of
+from forewarn.scenario.problems import at
 from forewarn.scenario.words import OF_AN_EVENT
 from forewarn.wire.choices import either
 
+_CHANGES_OF_AN_EVENT = 3  # it is announced, it starts, it goes
 _WHOLE_SECOND = timedelta(seconds=1)  # a NotBefore is one, so a notice may be rounded up to it
 
 
@@ -35,18 +37,17 @@ class Case:
         """The event, for a reader: `A Reboot of web-0`."""
         return f"{'An event' if self.wanted.kind is None else f'A {self.wanted.kind}'} of {self.vm.name}"
 
-    @property
-    def expects_event(self) -> bool:
-        """Whether it can hold only where there has been an event."""
-        wanted = self.wanted
-        said = [getattr(wanted, key) for key in OF_AN_EVENT if key != "kind"]
-        is_counted = bool(wanted.count or wanted.ids or wanted.saw)
-        return is_counted or any(each not in (None, NO_EVENT) for each in said)
-
     def problem(self, key: str, what: str, remedy: str) -> Problem:
         """A problem of that key, where it is in the file; else of the entry."""
         is_there = getattr(self.wanted, key) is not None
         return Problem(Place(self.where.section, self.where.index, key if is_there else ""), what, remedy)
+
+
+def expects_event(wanted: Expectation) -> bool:
+    """Whether it can hold only where there has been an event."""
+    said = [getattr(wanted, key) for key in OF_AN_EVENT if key != "kind"]
+    is_counted = bool(wanted.count or wanted.ids or wanted.saw)
+    return is_counted or any(each not in (None, NO_EVENT) for each in said)
 
 
 def problems(course: Course, case: Case, makers: Sequence[Maker]) -> Iterator[Problem]:
@@ -61,10 +62,31 @@ def problems(course: Course, case: Case, makers: Sequence[Maker]) -> Iterator[Pr
 
 def events(course: Course, case: Case) -> Iterator[Problem]:
     """More events in a document than the acts make in its scope."""
-    wanted = case.wanted.events
-    makers = [each for each in course.makers if each.vm.scope == case.vm.scope and each.act.time <= case.time]
-    if wanted is not None and course.is_exact and wanted > len(makers):
-        yield _too_many(Place(case.where.section, case.where.index, "events"), wanted, makers, case.time)
+    wanted, makers = case.wanted, _in_scope(course, case)
+    if not course.is_exact:
+        return
+    if wanted.events is not None and wanted.events > len(makers):
+        yield _too_many(at(case.where, "events"), wanted.events, makers, case.time)
+    elif wanted.empty is False and not makers:
+        when = clock_of(case.time)
+        what = f"empty is false, and until {when} this file makes no event that {case.vm.name} is told of."
+        yield case.problem("empty", what, "Expect empty = true, or add an [[at]].")
+
+
+def incarnation(course: Course, case: Case) -> Iterator[Problem]:
+    """A document that has changed more often than the acts can change it."""
+    wanted, makers = case.wanted.incarnation, _in_scope(course, case)
+    others = sum(act.time <= case.time for act in course.scenario.acts)  # each may change what an event names
+    most = 1 + len(makers) * (_CHANGES_OF_AN_EVENT + others)
+    if wanted is not None and course.is_exact and wanted > most:
+        lines = _named(makers)
+        what = f"incarnation is {wanted}, and until {clock_of(case.time)} it is at most {most}{lines}."
+        yield case.problem("incarnation", what, f"Expect {most} or less, or add an [[at]].")
+
+
+def _in_scope(course: Course, case: Case) -> list[Maker]:
+    """What makes events until then that the VM is told of."""
+    return [each for each in course.makers if each.vm.scope == case.vm.scope and each.act.time <= case.time]
 
 
 def open_events(course: Course, wanted: int, time: timedelta, where: Place) -> Iterator[Problem]:
@@ -84,10 +106,14 @@ def _count(course: Course, case: Case, makers: Sequence[Maker]) -> Iterator[Prob
 
 
 def _too_many(where: Place, wanted: int, makers: Sequence[Maker], time: timedelta) -> Problem:
-    lines = sorted({maker.line for maker in makers})
-    named = f" (line {', '.join(map(str, lines))})" if lines else ""
-    what = f"{where.key} is {wanted}, and until {clock_of(time)} this file makes at most {len(makers)}{named}."
+    made = f"at most {len(makers)}{_named(makers)}"
+    what = f"{where.key} is {wanted}, and until {clock_of(time)} this file makes {made}."
     return Problem(where, what, f"Expect {len(makers)} or fewer, or add an [[at]].")
+
+
+def _named(makers: Sequence[Maker]) -> str:
+    lines = sorted({maker.line for maker in makers})
+    return f" (line {', '.join(map(str, lines))})" if lines else ""
 
 
 def _notice(case: Case, makers: Sequence[Maker]) -> Iterator[Problem]:

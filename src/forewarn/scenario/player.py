@@ -27,7 +27,7 @@ from forewarn.scenario.guests import Address, Hear, ScriptedGuest, Sighting
 from forewarn.scenario.looking import Chronicle, Failure, Look
 from forewarn.scenario.model import END, Act, Expectation, GuestScript, Line, Scenario, clock_of
 from forewarn.scenario.pace import AtOnce, Pace, Playing
-from forewarn.scenario.stage import seated, world_of
+from forewarn.scenario.stage import address_of, seated, world_of
 from forewarn.service import Service
 
 _HERE = ("127.0.0.1", 0)
@@ -111,7 +111,7 @@ class Player:
         self._chronicle = Chronicle()
         self._unsaid: deque[tuple[datetime, Event]] = deque()  # filled by the plane's thread
         self._guests: dict[str, ScriptedGuest] = {}
-        self._fleet = _seated(scenario.fleet)
+        self._fleet = _seated(scenario)
         self._seed = scenario.head.seed if options.seed is None else options.seed
         self.emulator = Emulator(
             seed=self._seed,
@@ -164,9 +164,11 @@ class Player:
         hear = self._options.hear or (lambda _name, _data: None)
         for script in self._scenario.guests:
             if not script.outside:
-                vm = self._plane.world.vms[script.vm]
-                source = None if vm.port else vm.addresses[0]
-                server = (host, vm.port or port)
+                vm = self._plane.world.vms.get(script.vm)
+                if vm is None:  # its scale set gets it later, and keeps this address for it
+                    server, source = (host, port), address_of(self._fleet, script.vm)
+                else:
+                    server, source = (host, vm.port or port), None if vm.port else vm.addresses[0]
                 self._guests[script.title] = ScriptedGuest(script, server, source, hear)
 
     def _fill_agenda(self) -> None:
@@ -267,9 +269,9 @@ class Player:
             self._tell(_told(event, at - self._scenario.head.start))
 
 
-def _seated(fleet: FleetSpec) -> FleetSpec:
+def _seated(scenario: Scenario) -> FleetSpec:
     """The fleet with an address for every VM; `BadScenario`, before anything is made, if it cannot be."""
-    found = seated(fleet)
+    found = seated(scenario.fleet, {script.vm for script in scenario.guests})
     world = world_of(found)
     if isinstance(world, list):
         raise BadScenario(tuple(f"{each.what} {each.remedy}" for each in world))

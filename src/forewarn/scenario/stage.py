@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from ipaddress import ip_address
 from itertools import count
@@ -11,7 +11,7 @@ from forewarn.core.addresses import canonical
 from forewarn.core.draft import Draft
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_plan import plan_fleet
-from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec
 from forewarn.core.world import World
 from forewarn.emulator import DEFAULT_START
 
@@ -31,19 +31,38 @@ def world_of(fleet: FleetSpec) -> World | list[Problem]:
     return world
 
 
-def seated(fleet: FleetSpec) -> FleetSpec:
-    """The fleet, with a loopback address for every VM that could not be recognised otherwise."""
+def seated(fleet: FleetSpec, inhabited: Collection[str] = ()) -> FleetSpec:
+    """The fleet, with a loopback address for every VM that could not be recognised otherwise.
+
+    `inhabited` are VMs with guests: a scale set may get some of them only later.
+    """
     free = _free_addresses(fleet)
     vms = [
         vm if vm.addresses or vm.port or vm.interface else replace(vm, addresses=[next(free)]) for vm in fleet.vms
     ]
-    scale_sets = [
-        replace(
-            each, addresses=[*each.addresses, *(next(free) for _ in range(each.capacity - len(each.addresses)))]
-        )
-        for each in fleet.scale_sets
-    ]
+    scale_sets = []
+    for each in fleet.scale_sets:
+        numbers = (number_in(each, name) for name in inhabited)
+        wanted = max([each.capacity, *(number + 1 for number in numbers if number is not None)])
+        more = [next(free) for _ in range(wanted - len(each.addresses))]
+        scale_sets.append(replace(each, addresses=[*each.addresses, *more]))
     return replace(fleet, vms=vms, scale_sets=scale_sets)
+
+
+def number_in(scale_set: ScaleSetSpec, name: str) -> int | None:
+    """Which instance of the scale set has that name; None: it is no name of an instance."""
+    owner, _, number = name.rpartition("_")
+    is_number = number.isascii() and number.isdigit() and str(int(number)) == number
+    return int(number) if owner == scale_set.name and is_number else None
+
+
+def address_of(fleet: FleetSpec, name: str) -> str | None:
+    """The address that a scale set keeps for an instance, also for one that it gets only later."""
+    for scale_set in fleet.scale_sets:
+        number = number_in(scale_set, name)
+        if number is not None and number < len(scale_set.addresses):
+            return scale_set.addresses[number]
+    return None
 
 
 def _free_addresses(fleet: FleetSpec) -> Iterator[str]:

@@ -86,6 +86,7 @@ EXPECTED_OF: Mapping[str, tuple[str, ...]] = {
     "": ("open",),
 }
 OF_AN_EVENT = EXPECTED_OF["vm"][:10]
+OF_A_VM_THAT_IS = ("empty", "events", "incarnation", "on", "host")  # and of no other; a deleted one has a state
 
 # What the service of a scenario may be told; the words are those of `forewarn serve`.
 SERVICE_SETTINGS = (
@@ -141,7 +142,7 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "enabled": "Whether every VM has asked for its document before it begins: who has not is told nothing.",
     },
     GuestScript: {
-        "vm": "The VM that it runs in.",
+        "vm": "The VM that it runs in; also an instance that a scale set gets later.",
         "name": "What it is called; without it, as its VM.",
         "every": "How often it polls.",
         "starts": "When it polls first.",

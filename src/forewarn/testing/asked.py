@@ -10,37 +10,35 @@ from datetime import timedelta
 from forewarn.core.terms import Kind, Risk
 from forewarn.emulator import Refused
 from forewarn.wire.choices import did_you_mean, either
+from forewarn.wire.rest import MOST_CHARACTERS, MOST_DURATION_SECONDS, MOST_NOTICE_SECONDS
 
 _MAINTAINED = (Kind.FREEZE, Kind.REBOOT, Kind.REDEPLOY)
 _WAYS = ("pause", "live_migration")
-_MOST_NOTICE = timedelta(days=3650)
-_MOST_DURATION_SECONDS = 86400
-_MOST_CHARACTERS = 1000
 
 
 def as_notice(seconds: object) -> timedelta | None:
     """The notice that is asked for; None: the least."""
     if seconds is None:
         return None
-    most = _MOST_NOTICE.total_seconds()
+    most = MOST_NOTICE_SECONDS
     if not isinstance(seconds, int | float) or not -most <= seconds <= most:
-        raise Refused(f"notice_seconds cannot be {seconds!r}.", f"Give a number of seconds, at most {most:.0f}.")
+        raise Refused(f"notice_seconds cannot be {seconds!r}.", f"Give a number of seconds, at most {most}.")
     return timedelta(seconds=seconds)
 
 
 def as_duration_seconds(seconds: object) -> int | None:
     """How long the VMs are away; None: as usual."""
-    if seconds is None or (isinstance(seconds, int) and -1 <= seconds <= _MOST_DURATION_SECONDS):
+    if seconds is None or (isinstance(seconds, int) and -1 <= seconds <= MOST_DURATION_SECONDS):
         return seconds
-    remedy = f"Give a whole number from 0 to {_MOST_DURATION_SECONDS}, or -1: unknown."
+    remedy = f"Give a whole number from 0 to {MOST_DURATION_SECONDS}, or -1: unknown."
     raise Refused(f"duration_seconds cannot be {seconds!r}.", remedy)
 
 
 def as_description(text: object) -> str | None:
     """What guests read; None: the usual sentence."""
-    if text is None or (isinstance(text, str) and text.isprintable() and len(text) <= _MOST_CHARACTERS):
+    if text is None or (isinstance(text, str) and text.isprintable() and len(text) <= MOST_CHARACTERS):
         return text
-    remedy = f"Write it in one line of at most {_MOST_CHARACTERS} characters."
+    remedy = f"Write it in one line of at most {MOST_CHARACTERS} characters."
     raise Refused(f"{text!r} cannot be the description of an event.", remedy)
 
 

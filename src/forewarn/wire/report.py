@@ -68,10 +68,11 @@ class LimitView(msgspec.Struct):
 
 
 class ErrorsView(msgspec.Struct):
-    """Answers of 400 and more, and hang-ups; and what it did then."""
+    """Answers of 400 and more, hang-ups, and answers that it did not wait for; and what it did then."""
 
     count: int
     by_status: dict[str, int]
+    unawaited: Annotated[int, msgspec.Meta(description="that a fault made late, and that it did not wait for")]
     put_in: Annotated[int, msgspec.Meta(description="by faults that somebody asked for")]
     most_in_a_row: int
     returns: Annotated[int, msgspec.Meta(description="how often it asked again after one")]
@@ -133,10 +134,10 @@ def report_on(notes: GuestNotes, now: Moment, pace: Pace) -> GuestReport:
     """The report on one guest."""
     found = find(notes, now, pace, _BLIND, _NEWEST)
     has_fault = any(each.is_fault for each in found)
-    reads = bool(notes.documents) or 0 < notes.polls == notes.struck_polls  # or it would, but for faults of ours
+    is_struck = 0 < notes.ended_polls == notes.struck_polls  # it would read, but for faults of ours
     return GuestReport(
         vm=notes.vm,
-        is_good=reads and not has_fault,
+        is_good=(bool(notes.documents) or is_struck) and not has_fault,
         summary=summary_of(notes, found),
         findings=[
             FindingView(
@@ -187,6 +188,7 @@ def _errors(notes: GuestNotes, now: Moment, pace: Pace) -> ErrorsView:
     return ErrorsView(
         count=errors.count,
         by_status={str(status or _HANG_UP): count for status, count in sorted(errors.by_status.items())},
+        unawaited=errors.unawaited,
         put_in=errors.put_in,
         most_in_a_row=errors.most_in_a_row,
         returns=errors.returns,

@@ -71,8 +71,10 @@ def summary_of(notes: GuestNotes, found: Sequence[Found]) -> str:
         return f"{notes.vm}: {faults} {'fault' if faults == 1 else 'faults'} to mend."
     if not notes.polls:
         return f"{notes.vm} has not asked for the document; what else it asked for was {times(notes.requests)}."
+    if not notes.ended_polls:
+        return f"{notes.vm} has asked for the document and waits for its first answer."
     if not notes.documents:
-        why = ": faults that were asked for struck every poll" if notes.struck_polls == notes.polls else ""
+        why = ": faults that were asked for struck every poll" if notes.struck_polls == notes.ended_polls else ""
         return f"{notes.vm} has asked for the document and was never given it{why}."
     return f"{notes.vm} does well: there is nothing to mend."
 
@@ -83,7 +85,7 @@ def summary_of(notes: GuestNotes, found: Sequence[Found]) -> str:
 def facts_of(notes: GuestNotes, now: Moment, pace: Pace) -> list[str]:
     """What it did, a sentence each; then what it made of its last events."""
     facts = [*_about_polls(notes, now, pace), *_about_errors(notes, pace)]
-    return facts + [_about_event(notes, each, pace) for each in notes.events.values()]
+    return facts + [_about_event(notes, each, now, pace) for each in notes.events.values()]
 
 
 def _about_polls(notes: GuestNotes, now: Moment, pace: Pace) -> list[str]:
@@ -91,8 +93,10 @@ def _about_polls(notes: GuestNotes, now: Moment, pace: Pace) -> list[str]:
     if last is None:
         return []
     asked = f"It asked for the document {times(notes.polls)}"
-    if usual is not None and longest is not None:
-        asked += f", with {long(usual)} between as a rule and {long(longest)} at the longest"
+    if longest is not None:
+        most = long(longest)
+        between = f"{most} between" if usual is None else f"{long(usual)} between as a rule and {most}"
+        asked += f", with {between} at the longest"
     since = now.by(pace) - last.by(pace)
     facts = [f"{asked}; the last time was {f'{long(since)} ago' if since >= _NO_TIME else 'just now'}."]
     if not over_the_limit(notes, pace):
@@ -113,23 +117,31 @@ def _about_errors(notes: GuestNotes, pace: Pace) -> list[str]:
     errors = notes.errors
     if not errors.count:
         return []
-    kinds = [f"{status or 'hang-up'}: {count}" for status, count in sorted(errors.by_status.items())]
-    text = f"It was answered with an error {times(errors.count)} ({', '.join(kinds)}"
-    text += f"; {errors.put_in} of them by a fault that was asked for)" if errors.put_in else ")"
+    said = []
+    if errors.by_status:
+        kinds = [f"{status or 'hang-up'}: {count}" for status, count in sorted(errors.by_status.items())]
+        put_in = errors.put_in - errors.unawaited
+        by = f"; {put_in} of them by a fault that was asked for" if put_in else ""
+        answered = errors.count - errors.unawaited
+        said.append(f"was answered with an error {times(answered)} ({', '.join(kinds)}{by})")
+    if errors.unawaited:
+        late = "an answer that was made late by a fault that was asked for"
+        said.append(f"did not wait {times(errors.unawaited)} for {late}")
+    text = f"It {' and '.join(said)}"
     if not errors.returns:
         return [f"{text}, and has not asked again since."]
     longest = errors.longest_return_real if pace is Pace.REAL else errors.longest_return_virtual
     return [f"{text}, and asked again after {long(max(0.0, longest))} at the longest."]
 
 
-def _about_event(notes: GuestNotes, event: EventNotes, pace: Pace) -> str:
+def _about_event(notes: GuestNotes, event: EventNotes, now: Moment, pace: Pace) -> str:
     life = event.life
     parts = [_when_it_knew(event, pace)]
     waited = approved_after(event, pace)
     if event.approved is not None:
         parts.append("approved" + ("" if waited is None else f" {after(waited, 'it could have known')}"))
     elif names(notes, event):
-        parts.append("left to its time" if has_lapsed(event) else "not approved")
+        parts.append("left to its time" if has_lapsed(event, now, pace) else "not approved")
     noticed = noticed_end_after(notes, event, pace)
     if noticed is not None:
         parts.append(f"its end noticed {'at once' if noticed < _NO_TIME else f'after {long(noticed)}'}")

@@ -22,6 +22,9 @@ from forewarn.core.world import World
 from forewarn.wire.times import iso_duration
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
+MOST_CHARACTERS = 1000  # of what guests are to read
+MOST_NOTICE_SECONDS = 10 * 365 * 86400
+MOST_DURATION_SECONDS = 86400
 ONE_LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$(?!\n)"  # a text without breaks and control characters
 
 

@@ -100,6 +100,11 @@ def judge(request: Request) -> Wish | Answer:
     return ReadInstance(leaf, as_text=query.get("format", "").lower() == "text")
 
 
+def asks_for_events(request: Request) -> bool:
+    """Whether it is a GET of the document, be it as it should be or not."""
+    return request.method == "GET" and _split(request.target)[0].endswith("/scheduledevents")
+
+
 def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
     """The path, in lower case and without a closing slash, and the parameters in their order."""
     if not target.startswith("/"):  # the absolute form, which proxies send
