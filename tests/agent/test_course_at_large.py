@@ -8,8 +8,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from forewarn.agent.case import Ending
-from forewarn.agent.policy import Approval, OnFailure
+from forewarn.agent.case import Case, Ending
+from forewarn.agent.policy import Approval, OnFailure, Step
+from forewarn.agent.steps import Begin
 from tests.agent.little_world import (
     BEGUN,
     DO,
@@ -40,7 +41,11 @@ _SPOT = a_profile(
     approval=Approval.BEFORE_DEADLINE,
     lead_seconds=300,
 )
-_EFFECTS = {"out": "out", "leave": "out", "stop": "stop", "halt": "stop"}
+# What is told of the event comes before a state of the machine, and has to come back after it.
+_LAST = a_profile(
+    a_step("balancer"), a_step("off", options={"command": ["out"]}, group=2, is_for_all_events=True), name="last"
+)
+_EFFECTS = {"out": "out", "leave": "out", "off": "out", "stop": "stop", "halt": "stop", "balancer": "balancer"}
 
 
 class AtLarge(RuleBasedStateMachine):
@@ -48,14 +53,16 @@ class AtLarge(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World.of(_DRAIN, _SPOT)
+        self.world = World.of(_DRAIN, _SPOT, _LAST)
         self.lives = 0
         self.checked = 0
         self.approved = 0  # so many approvals were looked at
-        self.held: dict[str, list[str]] = {"out": [], "stop": []}  # the attempts that acted and are not undone
+        self.ordered = 0  # and so many moves
+        # The attempts that acted and are not undone.
+        self.held: dict[str, list[str]] = {"out": [], "stop": [], "balancer": []}
 
     @precondition(lambda self: self.lives < len(EVENTS))
-    @rule(profile=st.sampled_from(["drain", "spot"]), minutes=st.sampled_from([0.05, 1, 15, None]))
+    @rule(profile=st.sampled_from(["drain", "spot", "last"]), minutes=st.sampled_from([0.05, 1, 15, None]))
     def see(self, profile: str, minutes: float | None) -> None:
         self.lives += 1
         self.world.see(an_event(f"E{self.lives}", minutes=minutes), profile)
@@ -116,6 +123,32 @@ class AtLarge(RuleBasedStateMachine):
         assert not undoing & needed
 
     @invariant()
+    def nothing_is_undone_before_what_was_done_after_it(self) -> None:
+        for event, move in self.world.made[self.ordered :]:
+            if isinstance(move, Begin) and move.direction is UNDO:
+                case = self.world.cases[event]
+                later = [
+                    step
+                    for step in self.world.profiles[case.profile].on(Occasion.PREPARE)
+                    if step.group > move.step.group and step.has_undo and _has_done(case.run(step.name))
+                ]
+                still = [step.name for step in later if self._is_there(step, case)]
+                assert not still, f"{move.step.name} of {event} is undone before {still}"
+        self.ordered = len(self.world.made)
+
+    def _is_there(self, step: Step, case: Case) -> bool:
+        """Whether what the step did is still there: a state by the last who did anything about it."""
+        cases = self.world.cases.values() if step.is_for_all_events else [case]
+        runs = [
+            (run.order, direction, run)
+            for each in cases
+            for (name, direction), run in each.runs.items()
+            if _EFFECTS.get(name) == _EFFECTS[step.name] and run.outcome is not SKIPPED and not run.of_event
+        ]
+        _, direction, last = max(runs, key=lambda each: each[0])
+        return direction is DO or last.outcome is BEGUN
+
+    @invariant()
     def what_is_approved_was_prepared(self) -> None:
         for event in self.world.approved[self.approved :]:
             case = self.world.cases[event]
@@ -159,7 +192,7 @@ class AtLarge(RuleBasedStateMachine):
             if all(self.world.is_closed(event) for event in self.world.cases):
                 break
         assert all(self.world.is_closed(event) for event in self.world.cases)
-        for effect in ("out", "stop"):
+        for effect in self.held:
             did = [
                 run
                 for _, direction, run in self._runs_of(effect)
@@ -182,13 +215,17 @@ class AtLarge(RuleBasedStateMachine):
                     yield case.id, direction, run
 
 
+def _has_done(run) -> bool:
+    return run is not None and run.outcome is DONE
+
+
 def _acted(run) -> bool:
     return run.outcome is not SKIPPED and not run.of_event
 
 
 TestAtLarge = AtLarge.TestCase
 TestAtLarge.settings = settings(
-    max_examples=60,
+    max_examples=300,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,

@@ -73,6 +73,16 @@ def test_an_answer_from_later_than_now_is_no_answer_to_approve_by():
     assert plan(ahead, DRAIN, [], NOW).moves == (LookAgain(),)
 
 
+@pytest.mark.parametrize("names", [("web-0",), ("web-1", "web-0")], ids=["alone", "as a follower"])
+def test_an_agent_that_is_to_approve_nothing_gives_no_word_either_whatever_was_said_before(names: tuple[str, ...]):
+    case = prepared(event=an_event(resources=names), told_to_approve_by="ann")
+    silent = plan(case, TOGETHER, [], NOW, view=View(approves=False))
+    usual = plan(case, TOGETHER, [], NOW)
+
+    assert (silent.moves, silent.tells_leader) == ((), "")
+    assert usual.moves or usual.tells_leader
+
+
 def test_a_follower_gives_its_word_only_while_its_view_is_fresh_and_looks_again_in_time():
     case = prepared(event=an_event(resources=("web-1", "web-0")))
     new, older, blind = (plan(case, TOGETHER, [], NOW + timedelta(seconds=age)) for age in (0, 5, 5.1))

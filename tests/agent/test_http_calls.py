@@ -196,6 +196,7 @@ def test_a_call_over_which_the_agent_died_is_not_made_again_unless_it_may_be(tmp
 
     assert unknown is not None
     assert "whether the call arrived is not known" in unknown.note
+    assert unknown.is_uncertain
     assert HTTP.take_over(replace(task, options=options | {"repeatable": True})) is None
     assert HTTP.take_over(replace(task, options=options | {"method": "PUT"})) is None
 

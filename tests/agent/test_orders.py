@@ -83,6 +83,24 @@ def test_what_is_held_stays_held_until_it_is_released():
 
 
 @pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({}, ""),
+        ({"told_to_approve_by": "bob"}, " It is approved as soon as it is prepared, as bob has said before."),
+        (
+            {"told_to_approve_by": "bob", "is_urgent": True},
+            " It is approved now, prepared or not, as bob has said before.",
+        ),
+    ],
+    ids=["nothing was said", "approve", "approve now"],
+)
+def test_whoever_releases_is_told_what_was_said_before_it_was_held(said: dict, words: str):
+    _, answer = give(a_case(held_by="ann", **said), order(Verb.RELEASE), DRAIN, approves=True)
+
+    assert answer == f"Event E1 is held no longer.{words}"
+
+
+@pytest.mark.parametrize(
     ("case", "verb", "message"),
     [
         (a_case(ending=Ending.FINISHED), Verb.APPROVE, "Event E1 is over: it was finished."),

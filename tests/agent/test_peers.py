@@ -158,6 +158,14 @@ def test_a_word_is_renewed_by_the_next_and_withdrawn_by_one_of_no_time(board: Bo
     assert board.ready_for(E1) == set()
 
 
+def test_a_word_does_not_outlive_a_sleep_of_the_leaders_machine(board: Board, hands: Hands):
+    board.answer(word(now_of(hands)))
+
+    hands.now += timedelta(minutes=5)  # and its steady clock stood still
+
+    assert board.ready_for(E1) == set()
+
+
 def test_nobody_can_be_ready_for_longer_than_the_leader_thinks_fit(board: Board, hands: Hands):
     board.answer(word(now_of(hands), seconds=1e9))
 
@@ -224,6 +232,17 @@ def test_a_word_from_before_the_leader_lived_does_not_count(hands: Hands):
 
     assert status(answer) == 403
     assert newborn.ready_for(E1) == set()
+
+
+def test_a_word_that_may_be_from_before_the_leader_lived_does_not_count(hands: Hands):
+    newborn = Board(peers(), hands.clock(), lambda: None)
+    hands.pass_by(4)  # clocks may differ by so much
+    early = newborn.answer(word(now_of(hands)))
+    hands.pass_by(2)
+    later = newborn.answer(word(now_of(hands)))
+
+    assert (status(early), status(later)) == (403, 200)
+    assert newborn.ready_for(E1) == {"web-1"}
 
 
 def test_clocks_that_are_put_back_do_not_silence_anybody(board: Board, hands: Hands):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -259,3 +260,19 @@ def test_an_answer_that_could_not_be_read_whole_ends_nothing():
     odd = noted(a_case(), oddities=("an event without an EventId",))
 
     assert (odd.noted, odd.missing) == ((), {"E1"})
+
+
+def test_the_rules_go_by_the_time_that_was_announced_also_when_the_event_has_started():
+    asked: list[Event] = []
+
+    def choose(event: Event, vm: str) -> tuple[str, str]:
+        asked.append(event)
+        return "night" if event.not_before else "log only", "because"
+
+    night = a_case(an_event(), profile="night", not_before=an_event().not_before)
+    started = an_event(status=STARTED, minutes=None)
+
+    found = note({"E1": night}, {}, Sighting(Document((started,)), LATER), replace(viewpoint(), choose=choose))
+
+    assert [each.case.profile for each in found.noted] == ["night"]
+    assert asked[-1].has_started

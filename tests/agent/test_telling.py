@@ -35,6 +35,7 @@ def peers(**members: str) -> Peers:
 def leader() -> Iterator[tuple[Board, Peers]]:
     clock = Clock()
     board = Board(peers(), clock, lambda: None)
+    board._born_at -= 60  # it has lived for a while
     listener = Listener(("127.0.0.1", 0), board.answer, "leader")
     try:
         yield board, Peers(("127.0.0.1", 0), SECRET, {"Web-0": f"127.0.0.1:{listener.port}"}, expiry_seconds=0.6)
@@ -100,6 +101,7 @@ def deaf_leader(
 ) -> Iterator[tuple[Board, Deaf, Teller]]:
     """A leader, and a follower who has given it its word for E1."""
     board = Board(peers(), Clock(), lambda: None, lambda _: has_approved)
+    board._born_at -= 60  # it has lived for a while
     ears = Deaf(board)
     listener = Listener(("127.0.0.1", 0), ears.answer, "leader")
     known = Peers(("127.0.0.1", 0), SECRET, {"web-0": f"127.0.0.1:{listener.port}"}, expiry_seconds=expiry_seconds)
@@ -231,6 +233,23 @@ def test_a_promise_that_nobody_renews_is_taken_back_when_it_ends_and_given_again
         wait_until(lambda: board.ready_for(E1) == {"web-1"}, "the word once more", 8)
 
     assert kept == {"web-1"}
+
+
+def test_a_word_that_was_not_heard_is_said_again_soon():
+    board = Board(peers(), Clock(), lambda: None)
+    board._born_at -= 60
+    ears = Deaf(board)
+    ears.is_deaf.set()
+    listener = Listener(("127.0.0.1", 0), ears.answer, "leader")
+    teller = Teller(replace(peers(**{"web-0": f"127.0.0.1:{listener.port}"}), expiry_seconds=600), Clock())
+    teller.tell(frozenset({PROMISE}))
+    wait_until(lambda: ears.missed, "a try")
+    ears.is_deaf.clear()
+    wait_until(lambda: board.ready_for(E1) == {"web-1"}, "the word", 20)
+    teller.close()
+    listener.close()
+
+    assert board.ready_for(E1) == set(), "and taken back in the end"
 
 
 def test_a_promise_that_has_ended_before_it_could_be_told_is_not_told():

@@ -145,7 +145,7 @@ class Attempts:
             seconds=round((now - run.begun_at).total_seconds(), 3),
             try_number=run.tries,
         )
-        ended = replace(run, outcome=outcome, ended_at=now, note=result.note)
+        ended = replace(run, outcome=outcome, ended_at=now, note=result.note, is_uncertain=result.is_uncertain)
         self._book.note(with_run(self._book.cases[case.id], name, direction, ended))
 
 

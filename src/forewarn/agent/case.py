@@ -79,6 +79,7 @@ class Run:
     profile: str = ""  # that wanted it; empty: the journal is older
     recipe: Recipe | None = None  # how it is undone without the file; None: it is an undo, or the journal is older
     memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
+    is_uncertain: bool = False  # it failed as far as is known, and may have been done all the same
 
 
 Runs = Mapping[tuple[str, Direction], Run]

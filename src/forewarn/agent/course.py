@@ -233,7 +233,7 @@ def _consent(scene: Scene, preparation: State, ready_peers: Collection[str]) -> 
     """Whether the event is to be approved now, and if not, what is waited for."""
     case, profile = scene.case, scene.profile
     # What has started once is not approved, whatever a later answer says of it.
-    if case.started_at is not None:
+    if case.started_at is not None or not scene.view.approves:
         return Plan()
     if not case.event.is_scheduled:
         words = () if case.event.status else ("an answer of the endpoint that says its EventStatus",)

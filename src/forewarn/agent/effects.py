@@ -61,6 +61,19 @@ def keeper_of(step: Step, scene: Scene) -> str:
     return next((case.id for case in wanting if case.is_open and case.id != scene.case.id), "")
 
 
+def successor_of(step: Step, scene: Scene) -> str:
+    """The other event to which a state was left, and which has not undone it yet; empty: none."""
+    own = scene.case.run(step.name, Direction.UNDO)
+    if own is None or own.outcome is not Outcome.SKIPPED or not step.is_for_all_events:
+        return ""
+    there = (case.id for case, run, undo in scene.rivals(step) if has_acted(run) and not _is_over(undo))
+    return next((event for event in there if event != scene.case.id), "")
+
+
+def _is_over(undo: Run | None) -> bool:
+    return undo is not None and undo.outcome in {Outcome.DONE, Outcome.SKIPPED}
+
+
 def laggard_of(step: Step, scene: Scene) -> str:
     """The event that is gone too, and undoes what was built on the state before it comes to it; empty: none.
 
@@ -79,16 +92,24 @@ def laggard_of(step: Step, scene: Scene) -> str:
 
 
 def _has_built_on(case: Case, state: Run) -> bool:
-    """Whether something was done after it that has an undo, which has not begun."""
+    """Whether something was done after it whose undo has not begun, and comes before that of the state."""
     return any(
         has_acted(run)
+        and not run.of_event  # what only relies on another's is undone by that
         and run.recipe is not None
         and run.recipe.has_undo
-        and place_of(run) > place_of(state)
+        and _comes_after(run, state)
         and case.run(name, Direction.UNDO) is None
         for (name, way), run in case.runs.items()
         if way is Direction.DO
     )
+
+
+def _comes_after(run: Run, state: Run) -> bool:
+    """Of one profile the groups say it, also where one of the first was done anew after the others."""
+    if run.profile and run.profile == state.profile and run.recipe and state.recipe:
+        return run.recipe.group > state.recipe.group
+    return place_of(run) > place_of(state)
 
 
 def undone_since(step: Step, scene: Scene) -> str:

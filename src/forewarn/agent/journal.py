@@ -20,6 +20,11 @@ from forewarn.agent.case_form import read_case, write_case
 _FORM = 1  # of the rows; a later one is not understood
 _KEPT_ASIDE = " kept aside as "  # in the id of an entry that could not be read
 _BROKEN = "journal.db.broken-"  # and a number: one that was set aside
+_MARK = "journal.begun"  # a file that tells that there has been a journal
+_LOST = (
+    "The journal is gone or empty, and there was one. What was prepared before is not known any more: look whether"
+    " something is to be undone. Events that are there now are held until they are released."
+)
 _SPOILT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -163,19 +168,23 @@ class Journal:
         return rows
 
     def _make_tables(self, rows: sqlite3.Connection) -> None:
-        """Where one begins beside a broken one, that was lost: also if whoever set it aside got no further."""
-        is_there = rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'cases'").fetchone() is not None
+        """Where there was a journal, and this one begins empty, that is lost: broken, emptied or taken away."""
         rows.execute("BEGIN IMMEDIATE")
+        is_there = rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'cases'").fetchone() is not None
         rows.execute(
             "CREATE TABLE IF NOT EXISTS cases (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
             " body TEXT NOT NULL, closed_at REAL)"
         )
         rows.execute("CREATE TABLE IF NOT EXISTS losses (journal TEXT NOT NULL)")
-        if not is_there and self._place is not None:
-            broken = [(path.name,) for path in self._place.glob(f"{_BROKEN}*") if path.name[-4:] != "-wal"]
-            rows.executemany("INSERT INTO losses (journal) VALUES (?)", broken)
+        if not is_there and (self.oddities or (self._place is not None and (self._place / _MARK).exists())):
+            rows.execute("INSERT INTO losses (journal) VALUES ('the one before')")
+            if not self.oddities:
+                self.oddities.append(_LOST)
         rows.execute(f"PRAGMA user_version = {_FORM}")
         rows.execute("COMMIT")
+        if self._place is not None:
+            with suppress(OSError):  # the next agent tries again
+                (self._place / _MARK).touch(mode=0o600)
 
     def _set_aside(self, place: Path) -> None:
         """A journal that is broken tells nothing; without one the agent would not live at all."""

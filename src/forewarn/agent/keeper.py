@@ -85,7 +85,7 @@ class Keeper:
         self._profiles = Profiles(settings.profiles)
         reporter = Reporter(self._profiles)
         self._say = reporter.say
-        self._view = View(boot, settings.fresh_within)
+        self._view = View(boot, settings.fresh_within, approves=settings.approves)
         self._runner = _runner_of(settings, self.send, find, clock)
         self._approver = Approver(metadata.approve, self.send)
         common = Common(clock, boot, self._book, self._profiles, reporter, self.metrics)

@@ -62,7 +62,7 @@ def give(
     if order.verb is Verb.RELEASE:
         if not case.held_by:
             return Refusal(409, f"Event {case.id} is not held.")
-        return replace(case, held_by=""), f"Event {case.id} is held no longer."
+        return replace(case, held_by=""), _words_of_release(case)
     if case.event.has_started or case.started_at is not None:
         return Refusal(409, f"Event {case.id} has started: it can no longer be approved or held.")
     if case.consent is Consent.GIVEN and not _is_sent_again(case, order):
@@ -102,6 +102,14 @@ def _words_of_given(case: Case, order: Order) -> str:
     if case.unconfirmed_at is None or order.verb is not Verb.APPROVE:
         return f"{words}; that cannot be taken back."
     return f"{words} and has not started. To send that again: forewarn agent approve --now {case.id}"
+
+
+def _words_of_release(case: Case) -> str:
+    words = f"Event {case.id} is held no longer."
+    if not case.told_to_approve_by or case.consent is Consent.GIVEN:
+        return words
+    when = "now, prepared or not" if case.is_urgent else "as soon as it is prepared"
+    return f"{words} It is approved {when}, as {case.told_to_approve_by} has said before."
 
 
 def _words_of_hold(case: Case) -> str:

@@ -73,10 +73,11 @@ class Board:
 
     def ready_for(self, event: Event) -> set[str]:
         """The VMs whose word for the event, as it is seen here, still counts."""
-        now = self._clock.monotonic()
         with self._lock:
             words = {
-                vm: word for (said_of, vm), word in self._words.items() if said_of == event.id and word.until > now
+                vm: word
+                for (said_of, vm), word in self._words.items()
+                if said_of == event.id and self._holds(word)
             }
         if not words:
             return set()
@@ -85,6 +86,12 @@ class Board:
             if word.seen_as != seen_as:
                 self._say_mismatch(event.id, vm, word.seen_as, seen_as)
         return {vm for vm, word in words.items() if word.seen_as == seen_as}
+
+    def _holds(self, word: _Word) -> bool:
+        """Whether it has not expired, by either clock: the steady one stands still while this machine does."""
+        passed = self._clock.now().timestamp() - word.said_at
+        is_old = passed > self._peers.expiry_seconds + _CLOCKS_DIFFER_SECONDS
+        return word.until > self._clock.monotonic() and not is_old
 
     def _say_mismatch(self, event: str, vm: str, theirs: str, ours: str) -> None:
         if self._mismatches.get((event, vm)) != f"{theirs} {ours}":
@@ -131,8 +138,8 @@ class Board:
         now = self._clock.now().timestamp()
         if not abs(now - said_at) <= _FRESH_SECONDS:
             return f"It was said at {said_at:.0f}, and it is {now:.0f} here. Are the clocks set?"
-        if now - said_at > self._clock.monotonic() - self._born_at + _CLOCKS_DIFFER_SECONDS:
-            return "It was said before this agent lived, and may be a repeat."
+        if now - said_at > self._clock.monotonic() - self._born_at - _CLOCKS_DIFFER_SECONDS:
+            return "It was said before this agent lived, or may have been: say it again."
         with self._lock:
             word = _Word(seen_as, said_at, self._until(seconds))
             return self._note((event, vm), word, now) or _Said(event, is_ready=seconds > 0)

@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
@@ -190,8 +190,11 @@ class Runner:
         left = (not_before - self._clock.now()).total_seconds() if not_before else None
         run, done = case.run(step.name, direction), case.run(step.name)
         memory = run.memory if run else ""
+        event = case.event
+        if direction is Direction.UNDO and done is not None and done.recipe is not None and done.recipe.of_type:
+            event = replace(event, type=done.recipe.of_type)  # of which it was told: that is what is undone
         return Task(
-            event=case.event,
+            event=event,
             step=step.name,
             options=step.options,
             direction=direction,
@@ -219,7 +222,7 @@ class Runner:
         except Exception as problem:  # a handler that breaks is a step that failed
             log.exception("a handler broke", extra={"event": attempt.event, "step": attempt.step})
             result = Result(is_done=False, note=f"the handler broke: {problem!r}")
-        self._tell(Ended(attempt, result and Result(result.is_done, _one_line(self._conceal(result.note)))))
+        self._tell(Ended(attempt, result and replace(result, note=_one_line(self._conceal(result.note)))))
 
 
 def _remove(place: Path) -> None:

@@ -17,6 +17,7 @@ class View:
 
     boot: str = ""  # in which boot of this machine; empty: not known
     fresh_within: timedelta = timedelta(seconds=5)  # what is approved was seen not longer ago
+    approves: bool = True  # whether anything is to be approved at all, be it by a word to a leader
 
 
 @dataclass(frozen=True, slots=True)

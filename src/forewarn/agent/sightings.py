@@ -178,7 +178,8 @@ def _judged(case: Case, event: Event, vm: str, viewpoint: Viewpoint) -> Case:
     has_started = case.started_at is not None or event.has_started
     if has_started and viewpoint.has_begun(case):
         return changed  # nothing is approved any more, and what has begun goes on
-    profile, why = viewpoint.choose(event, vm)
+    # Rules may go by the time that it was announced for, which it does not say once it has started.
+    profile, why = viewpoint.choose(replace(event, not_before=changed.not_before), vm)
     # Another profile has other steps before the approval: what was noted of the first does not count.
     prepared_at = case.prepared_at if profile == case.profile else None
     return replace(changed, profile=profile, why=why, prepared_at=prepared_at)

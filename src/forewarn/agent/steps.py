@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway
-from forewarn.agent.effects import bringer_of, heir_of, keeper_of, laggard_of, mover_of, undone_by
+from forewarn.agent.effects import bringer_of, heir_of, keeper_of, laggard_of, mover_of, successor_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
 from forewarn.agent.undo_order import groups_to_undo
@@ -135,8 +135,8 @@ def prepare(scene: Scene, deadline: datetime | None) -> Progress:
 def go_back(scene: Scene) -> Progress:
     """Stop what runs, then undo what was done, the last first; what was begun as one group is undone as one.
 
-    A group waits for the one after it, also while an undo of that is tried again; one that fails for good holds no
-    other up.
+    A group waits for the one after it, also while an undo of that is tried again, and where a state is left to
+    another event, until that has undone it; one that fails for good holds no other up.
     """
     progress = Progress()
     for step in scene.profile.prepared_by():
@@ -145,9 +145,16 @@ def go_back(scene: Scene) -> Progress:
             progress.wait(f"step {step.name} to give up")
     if progress.is_pending():
         return progress
+    left_to: dict[str, str] = {}
     for group in groups_to_undo(scene):
+        if left_to and any(is_to_be_undone(step, scene) for step in group):
+            for name, other in left_to.items():
+                progress.put_off(f"event {other}, to which the undo of step {name} is left")
+            return progress
         for step in group:
             _undo(progress, step, scene)
+            if other := successor_of(step, scene):
+                left_to[step.name] = other
         if progress.is_pending():
             return progress
     _see_to_the_rest(progress, scene)
@@ -283,7 +290,7 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
     run = scene.case.run(step.name, Direction.UNDO)
     if run is not None and is_underway(run):
         progress.wait(_at_it(f"the undo of step {step.name}", run))
-    elif run is not None and (run.outcome is not Outcome.FAILED or run.tries >= UNDO_TRIES):
+    elif not is_to_be_undone(step, scene):
         return
     # Asked before every try: another event may have come to need it since the last one.
     elif other := keeper_of(step, scene):
@@ -303,6 +310,15 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
     else:
         again = Begin(step, Direction.UNDO, step.timeout_seconds, run.tries + 1)
         _begin_again(progress, again, run, scene)
+
+
+def is_to_be_undone(step: Step, scene: Scene) -> bool:
+    """Whether its undo has still to begin, or is tried again; what may have been done is not, but by `retries`."""
+    run = scene.case.run(step.name, Direction.UNDO)
+    if run is None:
+        return True
+    most = 1 + step.retries if run.is_uncertain else UNDO_TRIES
+    return run.outcome is Outcome.FAILED and run.tries < most
 
 
 def _has_tries_left(step: Step, run: Run, scene: Scene) -> bool:

@@ -20,7 +20,7 @@ from forewarn.agent.settings import Peers
 
 PATH = "/ready"
 _SECONDS = 3
-_WITHDRAW_SECONDS = 1.0  # between two tries to take a word back
+_UNHEARD_SECONDS = 1.0  # between two tries to say what was not heard
 _CLOSE_SECONDS = 2.0
 
 log = logging.getLogger("forewarn.agent")
@@ -164,11 +164,12 @@ class Teller:
     def _note(self, told: _Told, reply: _Reply) -> None:
         with self._changed:
             now = self._clock.monotonic()
+            told.again_at = now + self._peers.expiry_seconds / 3
+            if told.is_being_taken_back or reply.trouble:
+                told.again_at = min(told.again_at, now + _UNHEARD_SECONDS)
             if not told.is_being_taken_back:
                 told.until = self._expires_at()
-                told.again_at = now + self._peers.expiry_seconds / 3
                 return
-            told.again_at = now + min(self._peers.expiry_seconds / 3, _WITHDRAW_SECONDS)
             if not reply.trouble:
                 told.fate = Fate.TOO_LATE if reply.has_approved else Fate.TAKEN_BACK
             elif now >= told.until or self._is_over:

@@ -22,6 +22,7 @@ class Result:
 
     is_done: bool
     note: str = ""  # one line for the log and the journal; no secrets
+    is_uncertain: bool = False  # it may have been done all the same, and nobody can know
 
 
 class Doubt(str):

@@ -80,7 +80,8 @@ class HttpCall:
             return result
         if said is None or not was_begun(task) or said["repeatable"] or said["method"] in _ALWAYS_REPEATABLE:
             return None
-        return Result(is_done=False, note="the agent ended while it called; whether the call arrived is not known")
+        note = "the agent ended while it called; whether the call arrived is not known"
+        return Result(is_done=False, note=note, is_uncertain=True)
 
     def _said(self, task: Task) -> dict[str, Any] | None:
         said = with_defaults(self.options, task.options)

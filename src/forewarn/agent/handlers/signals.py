@@ -89,7 +89,8 @@ class Signal:
         targets = [Process(int(pid), int(started)) for pid, started in record.get("targets", [])]
         alive = [each for each in targets if is_alive(each)]
         if not record.get("is_sent") and alive:
-            return Result(is_done=False, note="the agent ended over it; whether the signal was sent is not known")
+            note = "the agent ended over it; whether the signal was sent is not known"
+            return Result(is_done=False, note=note, is_uncertain=True)
         if task.direction is Direction.DO and said["wait_for_exit_seconds"]:
             return _wait_for_exit(targets, float(said["wait_for_exit_seconds"]), task)
         return Result(is_done=True, note="the signal was sent")
