@@ -18,7 +18,6 @@ import stat
 import subprocess
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,49 +27,16 @@ from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.direct import run_directly
 from forewarn.agent.handlers.event_words import azure_members
 from forewarn.agent.handlers.groups import end_group
+from forewarn.agent.handlers.minding import MINDERS, SHELL, Program, collect, identity_of, start
 from forewarn.agent.handlers.proc import Process, boot_id, is_alive, is_session_of, read_stat
 from forewarn.agent.handlers.records import keep, mark, marked, recall
 
-SHELL = "/bin/sh"
-# It works in a directory of its own within the attempt's, and uses only what the shell has built in, whatever PATH
-# says. The traps keep it alive, to tell the status, when the whole group gets SIGTERM; the command itself gets the
-# defaults back.
-_MINDER = """
-set -C
-trap : HUP INT QUIT TERM
-exec 3>&2 2>/dev/null
-stat=
-if [ -r /proc/$$/stat ]; then read -r stat < /proc/$$/stat; fi
-echo "$$ $stat" > claim || exit 125
-directory=$1
-shift
-( cd "$directory" && exec "$@" ) 2>&3 3>&-
-status=$?
-echo "exit $status" > status
-exit $status
-"""
 _VOID = "void"
 _LOOK_SECONDS = 0.05
 _CLAIM_SECONDS = 2  # from a claim's creation to its words
-_OUTPUT_SECONDS = 0.5  # a grandchild may hold the output open for ever
-_MINDERS = "minder"  # the directory that the minder may write to
 _MOST_BYTES = 4096  # of what it writes; the program's user may write more there
 _COULD_NOT = re.compile(r"minder: (?:exec: |line |\d+: )+(.+)")  # in the words of dash, bash or busybox
 _SIGNALLED = 128  # a shell's word for "ended by a signal"
-
-_lingering: list[subprocess.Popen[bytes]] = []  # keepers of outputs that grandchildren hold open
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What to run, and how."""
-
-    arguments: tuple[str, ...]
-    cwd: str = "/"
-    environment: Mapping[str, str] = field(default_factory=dict)
-    user: str = ""
-    grace_seconds: float = 2
-    secrets: tuple[str, ...] = ()  # what is not to be told of its output
 
 
 def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
@@ -79,19 +45,19 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     place = _new_place(task.scratch)
     (place / "event.json").write_text(json.dumps(azure_members(task.event)), encoding="utf-8")
     is_minded = os.name == "posix" and Path(shell).exists()
-    identity = _identity(program.user) if is_minded else {}
+    identity = identity_of(program.user) if is_minded else {}
     said = {"boot": boot_id(), "is_minded": is_minded, "grace_seconds": program.grace_seconds}
     mark(place / "begun.json", said | ({"user": identity["user"]} if identity else {}))
     if not is_minded:
         return _run_unminded(program, place, deadline)
-    minder, output_keeper = _start(program, place, identity)
+    minder, reader = start(program, place, identity)
     look_seconds = 0.001
     while minder.poll() is None and deadline.pause(look_seconds):
         look_seconds = min(look_seconds * 2, _LOOK_SECONDS)
     how = _give_up(minder.pid, place, program.grace_seconds) if minder.poll() is None else ""
     with suppress(subprocess.TimeoutExpired):
         minder.wait(1)
-    _collect(output_keeper)
+    collect(reader)
     words = output.last_lines(place / "output", program.secrets)
     if how:
         return _failure(f"{deadline.why()}, and {how}", words)
@@ -121,7 +87,7 @@ def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None
         return None
     minder = _claimant(place)
     if minder is None:
-        said = _read(place / _MINDERS / "claim").strip()
+        said = _read(place / MINDERS / "claim").strip()
         return None if said == _VOID else _failure("it died with the agent before it had well begun")
     return _wait_for(minder, place, task, begun, secrets)
 
@@ -155,69 +121,6 @@ def _give_up(group: int, place: Path, grace_seconds: float) -> str:
     """End it. Noted first: a program that says success when it is ended has not succeeded."""
     keep(place / "given_up.json", {}, is_lasting=False)
     return end_group(group, grace_seconds)
-
-
-def _start(
-    program: Program, place: Path, identity: Mapping[str, object]
-) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
-    if identity:
-        os.chown(place / _MINDERS, identity["user"], identity["group"])  # type: ignore[arg-type]
-    readable, writable = os.pipe()
-    try:
-        with (place / "event.json").open("rb") as event:
-            minder = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603 - the command is the operator's
-                [SHELL, "-c", _MINDER, "minder", program.cwd, *program.arguments],
-                stdin=event,
-                stdout=writable,
-                stderr=subprocess.STDOUT,
-                cwd=place / _MINDERS,
-                env=dict(program.environment),
-                start_new_session=True,
-                **identity,
-            )
-        try:
-            output_keeper = _keep_output(readable, place)  # after the command, which does not wait for it
-        except OSError:
-            end_group(minder.pid, 0)
-            minder.wait(1)
-            raise
-    finally:
-        os.close(readable)
-        os.close(writable)
-    return minder, output_keeper
-
-
-def _keep_output(readable: int, place: Path) -> subprocess.Popen[bytes]:
-    with (place / "output").open("wb") as kept:
-        return subprocess.Popen(  # noqa: S603 - our own words
-            [SHELL, "-c", output.KEEPER], stdin=readable, stdout=kept, cwd="/", start_new_session=True
-        )
-
-
-def _identity(user: str) -> dict[str, object]:
-    """Whom to run it as; nothing where that is who we are."""
-    if not user:
-        return {}
-    import pwd  # noqa: PLC0415 - there is none on Windows
-
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError:
-        raise ValueError(f"there is no user {user!r} on this machine") from None
-    if entry.pw_uid == os.geteuid():
-        return {}
-    groups = os.getgrouplist(user, entry.pw_gid)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
-
-
-def _collect(output_keeper: subprocess.Popen[bytes]) -> None:
-    """Wait a little for the end of the output. One that somebody holds open is read on, and seen to later."""
-    for each in [each for each in _lingering if each.poll() is not None]:
-        _lingering.remove(each)
-    try:
-        output_keeper.wait(_OUTPUT_SECONDS)
-    except subprocess.TimeoutExpired:
-        _lingering.append(output_keeper)
 
 
 def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
@@ -254,7 +157,7 @@ def _new_place(scratch: Path) -> Path:
     last = _last_place(scratch)
     place = scratch / f"run-{int(last.name.removeprefix('run-')) + 1 if last else 1}"
     place.mkdir(mode=0o700)
-    (place / _MINDERS).mkdir(mode=0o700)
+    (place / MINDERS).mkdir(mode=0o700)
     return place
 
 
@@ -265,7 +168,7 @@ def _last_place(scratch: Path) -> Path | None:
 
 def _claim(place: Path) -> bool:
     """Whether nobody had begun, so that nobody ever will: the claim is ours."""
-    claim = place / _MINDERS / "claim"
+    claim = place / MINDERS / "claim"
     claim.parent.mkdir(mode=0o700, exist_ok=True)
     try:
         with claim.open("x", encoding="ascii") as file:
@@ -278,7 +181,7 @@ def _claim(place: Path) -> bool:
 def _claimant(place: Path) -> Process | None:
     """The minder; None where it did not get to write who it is."""
     deadline = Deadline(_CLAIM_SECONDS)
-    while (said := _read(place / _MINDERS / "claim")) != _VOID:
+    while (said := _read(place / MINDERS / "claim")) != _VOID:
         if said.endswith("\n"):
             pid, _, line = said.strip().partition(" ")
             return read_stat(line) or (Process(int(pid), 0) if pid.isdigit() else None)
@@ -288,7 +191,7 @@ def _claimant(place: Path) -> Process | None:
 
 
 def _status(place: Path) -> int | None:
-    said = _read(place / _MINDERS / "status")
+    said = _read(place / MINDERS / "status")
     if not said.endswith("\n"):
         return None
     word, _, number = said.strip().partition(" ")
