@@ -32,6 +32,7 @@ status=$?
 echo "exit $status" > status
 exit $status
 """
+MARK = "FOREWARN_RUN"  # the variable that tells whose a process is: the attempt's directory
 MINDERS = "minder"  # the directory that the minder may write to
 _OUTPUT_SECONDS = 0.5  # a grandchild may hold the output open for ever
 
@@ -66,7 +67,7 @@ def start(
                 stdout=writable,
                 stderr=subprocess.STDOUT,
                 cwd=place / MINDERS,
-                env=dict(program.environment),
+                env={**program.environment, MARK: str(place)},
                 start_new_session=True,
                 **identity,
             )
@@ -74,6 +75,20 @@ def start(
         os.close(readable)
         os.close(writable)  # a reader for whom no minder comes is at the end
     return minder, reader
+
+
+def ending_of(minder: subprocess.Popen[bytes]) -> int | None:
+    """Its exit status, or minus the signal that ended it; None while it lives.
+
+    It is not collected by this: until it is, its number is nobody else's.
+    """
+    if minder.returncode is None and hasattr(os, "waitid"):
+        with suppress(ChildProcessError):
+            found = os.waitid(os.P_PID, minder.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is None:
+                return None
+            return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+    return minder.poll()
 
 
 def identity_of(user: str) -> dict[str, object]:
