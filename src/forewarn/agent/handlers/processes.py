@@ -49,7 +49,7 @@ from forewarn.agent.handlers.proc import (
     process,
     read_stat,
 )
-from forewarn.agent.handlers.records import keep, mark, marked, recall
+from forewarn.agent.handlers.records import mark, marked, recall
 from forewarn.agent.handlers.sessions import NOT_ENDED, end_session
 
 _VOID = "void"
@@ -177,8 +177,14 @@ def _grace_seconds(begun: Mapping[str, Any]) -> float:
 
 
 def _give_up(session: int, place: Path, grace_seconds: float) -> str:
-    """End it. Noted first: a program that says success when it is ended has not succeeded."""
-    keep(place / "given_up.json", {}, is_lasting=False)
+    """End it. Noted first, by a name: a program that says success when it is ended has not succeeded.
+
+    A disk that is full takes a name; one that does not take even that saves nobody.
+    """
+    with suppress(OSError):
+        (place / "event.json").replace(
+            place / "given_up.json"
+        )  # which the program has open, and nobody needs again
     return end_session(session, grace_seconds)
 
 
