@@ -17,8 +17,9 @@ import pytest
 
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
+from forewarn.agent.handlers.minding import Program
 from forewarn.agent.handlers.proc import is_alive, is_session_of, process
-from forewarn.agent.handlers.processes import Program, run_minded
+from forewarn.agent.handlers.processes import run_minded
 from tests.agent.shell import until_there
 from tests.agent.tasks import EVENT, attempt
 from tests.running import wait_until

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from forewarn.agent.handlers import find
+from forewarn.agent.handlers.minding import MINDER
 from forewarn.agent.handlers.proc import boot_id, process
-from forewarn.agent.handlers.processes import _MINDER
 from forewarn.agent.handlers.records import keep
+from tests.agent.dying_agent import killed_at_every_line
 from tests.agent.lone_agent import lone_agent
 from tests.agent.shell import until_there
 from tests.agent.tasks import attempt
@@ -81,6 +82,12 @@ def test_a_flood_goes_on_when_its_agent_is_killed_and_does_not_die_of_a_broken_p
 
     assert result is not None
     assert result.is_done, result.note
+
+
+def test_at_whatever_line_its_agent_is_killed_a_command_finds_a_reader_or_is_not_begun(tmp_path):
+    ends = killed_at_every_line(tmp_path, 36)
+
+    assert {(has_ended, said) for _where, has_ended, said in ends} == {(False, "not begun"), (True, "done")}, ends
 
 
 def test_a_taken_over_command_that_hangs_ends_with_all_that_it_started_when_its_time_is_up(tmp_path):
@@ -193,7 +200,7 @@ def test_a_minder_that_comes_late_does_not_begin_what_the_next_agent_may_begin(t
 
     looked = COMMAND.take_over(task)
     late = subprocess.run(
-        ["/bin/sh", "-c", _MINDER, "minder", "/", *task.options["command"]], cwd=place / "minder", check=False
+        ["/bin/sh", "-c", MINDER, "minder", "/", *task.options["command"]], cwd=place / "minder", check=False
     )
 
     assert looked is None

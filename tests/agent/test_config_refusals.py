@@ -224,6 +224,29 @@ def test_a_variable_that_is_none_of_ours_is_doubted(tmp_path: Path):
     )
 
 
+@pytest.mark.parametrize(
+    ("said", "is_doubted"),
+    [
+        ("environment = { PIN = { env = 'PIN' } }", True),
+        ("environment = { TOKEN = 'k9z' }", True),
+        ("environment = { LEVEL = '3' }", False),
+        ("environment = { KEY = { env = 'KEY' } }", False),
+    ],
+)
+def test_a_secret_that_is_too_short_to_be_kept_out_of_notes_is_doubted(
+    tmp_path: Path, said: str, *, is_doubted: bool
+):
+    file = tmp_path / "agent.toml"
+    step = f'[[profiles.drain.steps]]\nuses = "command"\ncommand = ["true"]\n{said}\n'
+    file.write_text(f"{PROFILE}{step}", encoding="utf-8")
+    file.chmod(0o640)
+
+    warnings = read_settings(file, {"PIN": "k9z", "KEY": "k9zz"}, {}).warnings
+
+    assert any("is too short to be kept out of notes and logs." in each for each in warnings) is is_doubted
+    assert "k9z" not in "".join(warnings)
+
+
 def test_a_secret_in_a_file_that_everybody_may_read_is_doubted(tmp_path: Path):
     warnings = read("[peers]\nlisten = ':1'\nsecret = 'shared'\n", tmp_path, mode=0o644).warnings
 

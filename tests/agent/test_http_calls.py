@@ -139,7 +139,7 @@ def test_what_a_server_repeats_of_a_secret_is_not_told(tmp_path):
 
         result = HTTP.run(attempt(tmp_path, options))
 
-    assert result.note.endswith("answered 500: no token *** here, *** is gone")
+    assert result.note.endswith("answered 500: no token [secret] here, [secret] is gone")
 
 
 def test_no_proxy_of_the_environment_is_asked_and_the_given_one_is(tmp_path, monkeypatch):

@@ -14,6 +14,7 @@ from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Step
 from forewarn.agent.trial import Trial
 from tests.agent.kinds import KINDS
 from tests.agent.running_command import FOREWARN, bare
+from tests.every_line import struck_at_every_line
 from tests.running import wait_until
 
 
@@ -150,6 +151,37 @@ def test_ctrl_c_gives_up_what_runs_and_undoes_what_was_done(tmp_path: Path, occa
     assert "was interrupted" in out
     assert "given up and undone" in err
     assert not list(tmp_path.glob("forewarn-agent-test-*"))
+
+
+TRIES = """
+import pathlib, signal, tempfile
+from forewarn.agent.clock import Clock
+from forewarn.agent.events import Event
+from forewarn.agent.policy import Profile, Step
+from forewarn.agent.trial import Trial
+from tests.agent.kinds import KINDS
+
+with tempfile.TemporaryDirectory(dir=pathlib.Path(__file__).parent) as place:
+    options = {"file": f"{place}/notes", "fails": 1}
+    flaky = Step("one", "note", options, has_undo=True, retries=1, retry_pause_seconds=0.05)
+    event = Event("invented", "Reboot", resources=("web-1",))
+    scratch = pathlib.Path(place, "scratch")
+    heed = lambda _: signal.signal(signal.SIGTERM, lambda *_: trial.break_off())
+    trial = Trial(
+        Profile("drain", (flaky,)), event, "web-1", clock=Clock(), find=KINDS.find, scratch=scratch, tell=heed
+    )
+    trial.run()
+    assert pathlib.Path(options["file"]).read_text().splitlines()[-1].startswith("undo one")
+"""
+
+
+def test_a_trial_that_waits_to_try_again_is_broken_off_and_undone_at_whatever_line_that_comes(tmp_path: Path):
+    program = tmp_path / "tries.py"
+    program.write_text(TRIES)
+
+    ends = struck_at_every_line(program, signal.SIGTERM, 20)
+
+    assert set(ends) == {0}, ends
 
 
 def test_a_trial_looks_at_its_own_clock_only(notes: Path):

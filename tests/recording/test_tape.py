@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from forewarn.clock import VirtualClock
 from forewarn.recording.asking import Failure, Source
 from forewarn.recording.recorder import Recorder
 from forewarn.recording.tape import BadRecording, Tape, read_recording, stretches
+from tests.every_line import struck_at_every_line
 from tests.recording.replaying import document, end, error, event, header, written
 from tests.running import START
 
@@ -230,6 +232,35 @@ def test_it_stops_after_the_line_when_it_is_told_to_while_it_writes(
 
     recording = read_recording(tmp_path / "life.jsonl")
     assert ([each.body for each in recording.changes], recording.end) == ([EMPTY], 0)
+
+
+RECORDS = """
+import pathlib, signal
+from forewarn.clock import SystemClock
+from forewarn.recording.recorder import Recorder
+from forewarn.recording.tape import Tape
+
+class Quiet:
+    endpoint, api_version, name = "http://127.0.0.1", "2020-07-01", str
+    def get(self):
+        return b'{"DocumentIncarnation": 1, "Events": []}'
+
+file = pathlib.Path(__file__).with_name("life.jsonl")
+with Tape(file, overwrite=True) as tape:
+    recorder = Recorder(Quiet(), tape, SystemClock(), every_seconds=0.01)
+    signal.signal(signal.SIGTERM, recorder.stop)
+    recorder.run()
+assert file.read_text().endswith('"end":true}\\n')
+"""
+
+
+def test_it_stops_at_whatever_line_it_is_told_to(tmp_path: Path):
+    program = tmp_path / "records.py"
+    program.write_text(RECORDS)
+
+    ends = struck_at_every_line(program, signal.SIGTERM, 20)
+
+    assert set(ends) == {0}, ends
 
 
 def test_a_recording_that_is_there_is_not_written_over_unless_told(tmp_path: Path, tape: Tape):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
+from tests.every_line import struck_at_every_line
 from tests.running import wait_until
 from tests.uses.machine import a_machine, end_of, is_running
 from tests.uses.page import block, filled, put
@@ -21,8 +23,9 @@ class Job:
         program = block(TITLE, "python", "/opt/job/job.py")
         program = filled(program, {"/var/lib/job/saved.json": self.saved, "/var/lib/job/done.log": self.done})
         script = block(TITLE, "sh", "/usr/local/bin/start-job")
+        self.program = put(place / "job.py", program)
         places = {
-            "python3 /opt/job/job.py": f"{sys.executable} {put(place / 'job.py', program)}",
+            "python3 /opt/job/job.py": f"{sys.executable} {self.program}",
             "/var/log/job.log": place / "job.log",
             "/run/job.pid": self.pid_file,
         }
@@ -75,6 +78,17 @@ def test_a_job_saves_before_the_event_and_goes_on_after_it_from_where_it_was(tmp
     assert saved >= 5
     assert job.pieces == list(range(1, len(job.pieces) + 1)), "nothing is left out, and nothing done twice"
     assert (undone["outcome"], undone["tries"]) == ("done", 1)
+
+
+def test_the_job_saves_at_whatever_line_it_is_told_to(tmp_path: Path):
+    job = Job(tmp_path)
+
+    ends = struck_at_every_line(job.program, signal.SIGTERM, 30)
+
+    assert set(ends) == {0}, ends
+    assert job.pieces, "it has worked"
+    assert job.pieces == list(range(1, len(job.pieces) + 1)), "nothing is left out, and nothing done twice"
+    assert json.loads(job.saved.read_text()) == {"piece": len(job.pieces)}
 
 
 def test_without_the_agent_work_is_done_twice(tmp_path: Path):

@@ -55,7 +55,8 @@ when they are ready."""
 
 _HANDLERS = """\
 What a step may `use`. Secrets are read when the agent starts; a file that holds one must not be readable by
-everybody, and a path that is not absolute begins at the directory of the agent's file."""
+everybody, and a path that is not absolute begins at the directory of the agent's file. They are kept out of notes
+and logs from 4 letters on; `check` warns of a shorter one."""
 
 
 def write() -> str:

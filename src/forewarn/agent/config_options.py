@@ -9,6 +9,7 @@ from forewarn.agent.config_reading import WRONG, Reading, sentence
 from forewarn.agent.config_secrets import may_be_read_by_all, read_secret
 from forewarn.agent.config_values import as_flag, as_full_text, as_text, as_texts, seconds, whole
 from forewarn.agent.handlers.base import Handler, Option
+from forewarn.agent.secrecy import SHORTEST
 from forewarn.agent.toml_places import Path as TomlPath
 
 _SECRET_WORDS = ("secret", "password", "token")
@@ -55,6 +56,12 @@ def read_secret_at(reading: Reading, path: TomlPath, said: object) -> Any:  # no
     """The secret itself. One that stands in a file that everybody may read gets a word about it."""
     value = reading.value(path, lambda it: read_secret(it, reading.directory, reading.environment), said)
     is_bare = isinstance(said, str) and value is not WRONG and _sounds_secret(path)
+    if isinstance(value, str) and len(value) < SHORTEST and (is_bare or not isinstance(said, str)):
+        reading.warn(
+            path,
+            f"{path[-1]} is too short to be kept out of notes and logs.",
+            f"Take a secret of {SHORTEST} letters or more.",
+        )
     if is_bare and may_be_read_by_all(reading.path):
         reading.warn(
             path,

@@ -25,7 +25,7 @@ from forewarn.agent.company import Alone, Company, Promise, as_seen
 from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
-from forewarn.agent.logs import concealing, secrets_of
+from forewarn.agent.logs import secrets_of
 from forewarn.agent.messages import Asked, Inquiry, Leave, Message, Named
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
@@ -37,6 +37,7 @@ from forewarn.agent.profiles import Profiles
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.scene import View
+from forewarn.agent.secrecy import concealing
 from forewarn.agent.seeing import Choose, Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words

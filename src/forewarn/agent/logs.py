@@ -10,12 +10,11 @@ from datetime import UTC, datetime
 from typing import Any, TextIO
 
 from forewarn.agent.handlers.base import Handler
+from forewarn.agent.secrecy import concealing
 from forewarn.agent.settings import Settings
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_SHORTEST_SECRET = 4  # a shorter one would blot out half of every line
-_SHORTEST_PERHAPS = 8  # the same, for texts that may be secrets and mostly are not
-_CONCEALED = "[secret]"
+_SHORTEST_PERHAPS = 8  # of texts that may be secrets and mostly are not
 
 
 def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | None = None) -> logging.Handler:
@@ -31,18 +30,6 @@ def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | N
     logger.propagate = False
     logging.raiseExceptions = False  # a log that nobody takes any more ends nothing
     return writer
-
-
-def concealing(secrets: Iterable[str]) -> Callable[[str], str]:
-    """What takes secrets out of a text."""
-    hidden = sorted({each for each in secrets if len(each) >= _SHORTEST_SECRET}, key=len, reverse=True)
-
-    def conceal(text: str) -> str:
-        for secret in hidden:
-            text = text.replace(secret, _CONCEALED)
-        return text
-
-    return conceal
 
 
 def secrets_of(settings: Settings, find: Callable[[str], Handler]) -> set[str]:

@@ -67,7 +67,7 @@ class Trial:
         self._tell = tell
         self._answers: queue.SimpleQueue[tuple[Begin, Result, float] | None] = queue.SimpleQueue()
         self._running: dict[tuple[str, Direction], tuple[Begin, threading.Event]] = {}
-        self._is_over = threading.Event()
+        self.is_broken_off = False  # somebody has ended it
         self.tried: list[Tried] = []
 
     def run(self, *, is_cancelled: bool = False) -> bool:
@@ -85,14 +85,12 @@ class Trial:
         return all(run.outcome is Outcome.DONE for run in self._case.runs.values())
 
     def break_off(self) -> None:
-        """End the event now: what runs is given up, and what was done is undone. For any thread, or a signal."""
-        self._is_over.set()
-        self._answers.put(None)
+        """End the event now: what runs is given up, and what was done is undone.
 
-    @property
-    def is_broken_off(self) -> bool:
-        """Whether somebody ended it."""
-        return self._is_over.is_set()
+        For any thread, or a signal's handler: it takes no lock, and this queue's `put` takes none.
+        """
+        self.is_broken_off = True
+        self._answers.put(None)
 
     def stop(self) -> None:
         """Give up what runs, and undo nothing."""
@@ -111,10 +109,8 @@ class Trial:
             # What is told to stop is told so until it has; that alone is no reason not to wait for it.
             if any(not isinstance(move, Stop) for move in wanted.moves) and not self._case.closed_at:
                 continue
-            if self._running:
+            if self._running or (wanted.wake_at is not None and not self._case.closed_at):
                 self._await(wanted.wake_at)
-            elif wanted.wake_at is not None and not self._case.closed_at:
-                self._pause(wanted.wake_at)
             else:
                 return
 
@@ -173,7 +169,7 @@ class Trial:
 
     def _await(self, wake_at: datetime | None) -> None:
         """Take the next answer, or wake up. A handler that does not come back at all has failed."""
-        longest = max(step.timeout_seconds for step in self._profile.steps) + _GRACE_SECONDS
+        longest = max((step.timeout_seconds for step in self._profile.steps), default=0) + _GRACE_SECONDS
         if wake_at is not None:
             longest = min(longest, max(0.0, (wake_at - self._clock.now()).total_seconds()))
         try:
@@ -203,11 +199,6 @@ class Trial:
             run = replace(run, tries=UNDO_TRIES)  # who tries something out does not wait for ten tries
         self._set(step, direction, replace(run, outcome=outcome, ended_at=self._clock.now(), note=result.note))
         self._note(Tried(step.name, direction, outcome, result.note, seconds))
-
-    def _pause(self, until: datetime) -> None:
-        pause = max(0.0, (until - self._clock.now()).total_seconds())
-        # Once it is broken off, pauses are what they are again.
-        (threading.Event() if not self._case.is_open else self._is_over).wait(pause)
 
     def _set(self, step: Step, direction: Direction, run: Run) -> None:
         self._case = replace(self._case, runs={**self._case.runs, (step.name, direction): run})

@@ -5,8 +5,9 @@ It may be told to stop at any moment. A question is broken off then; a line that
 
 from __future__ import annotations
 
-import threading
+import queue
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import timedelta
 from typing import TypeVar
 
@@ -43,7 +44,7 @@ class Recorder:
         self._limit = limit
         self._tell = tell
         self._began_at = clock.elapsed()
-        self._pause = threading.Event()
+        self._word: queue.SimpleQueue[None] = queue.SimpleQueue()  # to stop
         self._is_stopping = False
         self._may_be_broken_off = False
         self._last: bytes | tuple[str, int | None] | None = None
@@ -56,9 +57,9 @@ class Recorder:
         return (self._clock.elapsed() - self._began_at).total_seconds()
 
     def stop(self, *_: object) -> None:
-        """End as soon as that leaves a whole file. May be a signal's handler."""
+        """End as soon as that leaves a whole file. May be a signal's handler: this queue's `put` takes no lock."""
         self._is_stopping = True
-        self._pause.set()
+        self._word.put(None)
         if self._may_be_broken_off:
             raise _Stopped
 
@@ -110,7 +111,8 @@ class Recorder:
     def _pause_until(self, seconds: float) -> None:
         if self._limit is not None:
             seconds = min(seconds, self._limit.total_seconds())
-        self._pause.wait(max(0.0, seconds - self.seconds))
+        with suppress(queue.Empty):
+            self._word.get(timeout=max(0.0, seconds - self.seconds))
 
     def _note(self, answer: bytes | Failure) -> None:
         """Write it down, unless it is what was said last."""

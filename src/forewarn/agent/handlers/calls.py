@@ -6,7 +6,7 @@ No redirects, no proxy but the given one, certificates verified. No error tells 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 256 * 1024  # of an answer
 _LOOK_SECONDS = 0.02
-_SHORTEST_SECRET = 4  # to hide "1" would hide half a sentence
+_LOOKED_AT_BYTES = 32 * 1024  # of an answer that is told, for what is to be hidden
 
 
 class CallFailed(Exception):
@@ -47,9 +47,9 @@ class Reply:
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)  # by lower-case names
 
-    def excerpt(self) -> str:
-        """The beginning of its body, as one line."""
-        return " ".join(self.body[:400].decode("utf-8", "replace").split())[:120]
+    def excerpt(self, hide: Callable[[str], str]) -> str:
+        """The beginning of its body, as one line. What is to be hidden goes first: half of it is not found."""
+        return " ".join(hide(self.body[:_LOOKED_AT_BYTES].decode("utf-8", "replace")).split())[:120]
 
 
 def url_problems(url: str, where: str) -> list[str]:
@@ -76,13 +76,6 @@ def host_of(url: str) -> str:
 
     parsed = urlsplit(url)
     return f"{parsed.scheme}://{parsed.netloc.rpartition('@')[2]}"
-
-
-def without(secrets: Iterable[str], text: str) -> str:
-    """A text in which none of the secrets is left."""
-    for secret in sorted((each for each in secrets if len(each) >= _SHORTEST_SECRET), key=len, reverse=True):
-        text = text.replace(secret, "***")
-    return text
 
 
 def call(request: Call, deadline: Deadline) -> Reply:

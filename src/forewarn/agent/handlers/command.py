@@ -11,7 +11,8 @@ from typing import Any
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers.base import Doubt, Option, Result, Task, with_defaults
 from forewarn.agent.handlers.event_words import variables
-from forewarn.agent.handlers.processes import Program, run_minded, take_over_minded
+from forewarn.agent.handlers.minding import Program
+from forewarn.agent.handlers.processes import run_minded, take_over_minded
 from forewarn.agent.handlers.records import settled, settled_result
 
 _SYSTEMDS_OWN = {"NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC", "LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES"}

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from forewarn.agent.handlers.deadline import Deadline
-from forewarn.agent.handlers.groups import end_group
 from forewarn.agent.handlers.output import Reader
+from forewarn.agent.handlers.sessions import end_session
 
 _LOOK_SECONDS = 0.05
 _OUTPUT_SECONDS = 0.5
@@ -62,7 +62,7 @@ def run_directly(
 
 def _end(running: subprocess.Popen[bytes], grace_seconds: float) -> str:
     if os.name == "posix":
-        how = end_group(running.pid, grace_seconds)
+        how = end_session(running.pid, grace_seconds)
     else:
         running.kill()
         how = "it was ended"
@@ -74,7 +74,7 @@ def _end(running: subprocess.Popen[bytes], grace_seconds: float) -> str:
 
 
 def _apart() -> dict[str, Any]:
-    """A group of its own, so that all of it can be ended, and nothing else."""
+    """A session of its own, so that all of it can be ended, and nothing else."""
     if os.name == "posix":
         return {"start_new_session": True}
     return {"creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)}

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 from forewarn.agent.handlers import template
 from forewarn.agent.handlers.base import Task
-from forewarn.agent.handlers.calls import Call, host_of, without
+from forewarn.agent.handlers.calls import Call, host_of
 from forewarn.agent.handlers.event_words import parts
+from forewarn.agent.secrecy import without
 
 
 def is_json(headers: Mapping[str, str]) -> bool:

@@ -129,7 +129,7 @@ def _make(said: Mapping[str, Any], task: Task) -> Result:
     except CallFailed as problem:
         return Result(is_done=False, note=filling.hide(str(problem)))
     is_fine = reply.status in said["expect"] if said["expect"] else reply.status // 100 == HTTPStatus.OK // 100
-    more = f": {reply.excerpt()}" if reply.body and not is_fine else ""
+    more = f": {reply.excerpt(filling.hide)}" if reply.body and not is_fine else ""
     return Result(is_fine, filling.hide(f"{filling.where(request)} answered {reply.status}{more}"))
 
 

@@ -8,6 +8,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import IO
 
+from forewarn.agent.secrecy import MOST_GROWTH, without
+
 FIRST_READS, READ_BYTES = 256, 1024  # the beginning: so many reads of at most so many bytes
 LAST_BYTES = 65_536
 
@@ -16,13 +18,11 @@ LAST_BYTES = 65_536
 KEEPER = f"trap '' HUP INT TERM; dd bs={READ_BYTES} count={FIRST_READS} 2>/dev/null; exec tail -c {LAST_BYTES}"
 
 _MOST_LINES, _MOST_LETTERS = 3, 300
-_SHORTEST_SECRET = 4  # a shorter one would blot out half of every line
-_CONCEALED = "[secret]"
 
 
 def last_lines(path: Path, secrets: Collection[str] = ()) -> str:
     """The end of a kept output, as one line."""
-    longest = max((len(each.encode()) for each in secrets), default=0)
+    longest = max((MOST_GROWTH * len(each.encode("utf-8", "replace")) for each in secrets), default=0)
     try:
         with path.open("rb") as file:
             begins_at = max(0, path.stat().st_size - 8 * _MOST_LETTERS - longest)
@@ -36,18 +36,10 @@ def last_lines(path: Path, secrets: Collection[str] = ()) -> str:
 
 def as_one_line(said: bytes, secrets: Collection[str] = (), *, skipped: int = 0) -> str:
     """The last lines of it, side by side, without the secrets. These go first: half of one is not recognized."""
-    text = _without(said.decode("utf-8", "replace"), secrets)[skipped:]
+    text = without(secrets, said.decode("utf-8", "replace"))[skipped:]
     lines = [" ".join("".join(c if c.isprintable() else " " for c in line).split()) for line in text.splitlines()]
     joined = " | ".join([line for line in lines if line][-_MOST_LINES:])
     return joined if len(joined) <= _MOST_LETTERS else f"…{joined[-_MOST_LETTERS:]}"
-
-
-def _without(text: str, secrets: Collection[str]) -> str:
-    """The text without the secrets; of one with several lines, without each of them."""
-    parts = {part for each in secrets for part in (each, *each.splitlines()) if len(part) >= _SHORTEST_SECRET}
-    for part in sorted(parts, key=len, reverse=True):
-        text = text.replace(part, _CONCEALED)
-    return text
 
 
 class Reader:

@@ -17,10 +17,10 @@ from forewarn.agent.handlers.calls import (
     trust_problems,
     trusted,
     url_problems,
-    without,
 )
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.records import Before, settled, settled_result
+from forewarn.agent.secrecy import concealing
 
 _LONGEST_QUESTION_SECONDS = 10
 _SECOND_LOOK_SECONDS = 10  # after "failed" or "unknown": a round of Patroni's own loop
@@ -66,19 +66,19 @@ class Patroni:
         said = with_defaults(self.options, task.options)
         cluster = _Cluster(said, task)
         act = cluster.give_lead_away if task.direction is Direction.DO else cluster.take_lead_back
-        return settled(task, lambda: _told(act, said))
+        return settled(task, lambda: _told(act, cluster.hide))
 
     def take_over(self, task: Task) -> Result | None:
         """To begin again asks first who leads: a switchover that was made is not made again."""
         return settled_result(task)
 
 
-def _told(act: Callable[[], Result], said: Mapping[str, Any]) -> Result:
+def _told(act: Callable[[], Result], hide: Callable[[str], str]) -> Result:
     try:
         result = act()
     except (CallFailed, _Puzzled) as problem:
         result = Result(is_done=False, note=str(problem))
-    return Result(result.is_done, without([said["password"] or ""], result.note))
+    return Result(result.is_done, hide(result.note))
 
 
 class _Puzzled(Exception):
@@ -92,6 +92,8 @@ class _Cluster:
         self._said = said
         self._deadline = Deadline(task.seconds, task.stop)
         self._before = Before(task)
+        self._word = _word_of(said)
+        self.hide = concealing([said["password"] or "", self._word])
 
     def give_lead_away(self) -> Result:
         me = self._me()
@@ -154,7 +156,7 @@ class _Cluster:
             if self._deadline.is_over:
                 raise
             return "Patroni did not answer, and nobody else leads", self._deadline
-        words = f"Patroni answered the switchover with {reply.status}, {reply.excerpt()}"
+        words = f"Patroni answered the switchover with {reply.status}, {reply.excerpt(self.hide)}"
         if HTTPStatus.BAD_REQUEST <= reply.status < HTTPStatus.INTERNAL_SERVER_ERROR:
             raise _Puzzled(words)
         if reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -186,18 +188,26 @@ class _Cluster:
         except ValueError:
             said = None
         if not isinstance(said, dict):
-            raise _Puzzled(f"Patroni's {path} is no JSON object (status {reply.status}): {reply.excerpt()}")
+            raise _Puzzled(
+                f"Patroni's {path} is no JSON object (status {reply.status}): {reply.excerpt(self.hide)}"
+            )
         return said
 
     def _ask(self, method: str, path: str, body: bytes | None, deadline: Deadline) -> Reply:
         headers = {"Content-Type": "application/json"}
-        if self._said["username"]:
-            from base64 import b64encode  # noqa: PLC0415 - only for those who sign in
-
-            word = b64encode(f"{self._said['username']}:{self._said['password']}".encode()).decode()
-            headers["Authorization"] = f"Basic {word}"
+        if self._word:
+            headers["Authorization"] = f"Basic {self._word}"
         url = self._said["url"].rstrip("/") + path
         return call(Call(method, url, headers, body, **trusted(self._said)), deadline)
+
+
+def _word_of(said: Mapping[str, Any]) -> str:
+    """By what it signs in; empty where it does not."""
+    if not said["username"]:
+        return ""
+    from base64 import b64encode  # noqa: PLC0415 - only for those who sign in
+
+    return b64encode(f"{said['username']}:{said['password']}".encode()).decode()
 
 
 HANDLER = Patroni()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -19,6 +20,7 @@ class Process:
     started: int  # in ticks since the machine came up
     name: str = ""
     group: int = 0
+    session: int = 0
     is_dead: bool = False  # over, and not yet collected by its parent
 
 
@@ -28,7 +30,9 @@ def read_stat(line: str) -> Process | None:
     fields = tail.split()
     try:
         pid, _, name = head.partition(" (")
-        return Process(int(pid), int(fields[19]), name, int(fields[2]), fields[0] in {"Z", "X", "x"})
+        return Process(
+            int(pid), int(fields[19]), name, int(fields[2]), int(fields[3]), is_dead=fields[0] in {"Z", "X", "x"}
+        )
     except (ValueError, IndexError):
         return None
 
@@ -65,15 +69,33 @@ def named(name: str) -> list[Process]:
     ]
 
 
-def is_group_alive(group: int) -> bool:
-    """Whether a process of the group lives."""
+def members(session: int) -> list[Process]:
+    """The processes of a session that live; none where there is no telling."""
+    return [each for each in processes() if each.session == session]
+
+
+def is_session_alive(session: int) -> bool:
+    """Whether a process of the session lives; where there is no telling, one of its leader's group."""
     if _PROC.is_dir():
-        return any(each.group == group for each in processes())
+        return bool(members(session))
     try:
-        os.killpg(group, 0)
+        os.killpg(session, 0)
     except OSError:
         return False
     return True
+
+
+def send_signal(target: Process, number: int) -> None:
+    """Signal that process, never a later one with its number. `OSError` where it is gone, or not ours."""
+    if not hasattr(os, "pidfd_open"):
+        os.kill(target.pid, number)
+        return
+    handle = os.pidfd_open(target.pid)
+    try:
+        if is_alive(target):
+            signal.pidfd_send_signal(handle, number)
+    finally:
+        os.close(handle)
 
 
 def boot_id() -> str:
@@ -89,13 +111,28 @@ def is_session_of(pid: int, user: int) -> bool:
     try:
         if os.getsid(pid) != pid:
             return False
-        if not _PROC.is_dir():
-            return user == os.geteuid()
+    except OSError:
+        return False
+    return is_of(pid, user) if _PROC.is_dir() else user == os.geteuid()
+
+
+def is_of(pid: int, user: int) -> bool:
+    """Whether a process is that user's alone."""
+    try:
         said = (_PROC / str(pid) / "status").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return False
     users = next((line.split()[1:] for line in said.splitlines() if line.startswith("Uid:")), [])
     return set(users) == {str(user)}
+
+
+def has_variable(pid: int, name: str, value: str) -> bool:
+    """Whether a process was started with that in its environment. One that may not be asked has not told."""
+    try:
+        said = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
+    return os.fsencode(f"{name}={value}") in said.split(b"\0")
 
 
 def _leads_its_group(pid: int) -> bool:

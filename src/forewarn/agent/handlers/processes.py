@@ -3,10 +3,11 @@
 It runs under a minder, a few lines of shell in a session of their own. The minder claims the attempt by a file
 that only one can create, with its process id; it writes the exit status when there is one. So the next agent can
 tell: not begun (and never will be: it claims the attempt itself), still running, ended so, dead without a word.
+What a minder that died without a word has left running is ended before the attempt counts as over.
 
 The minder runs as the program's user, and that user may write what the minder writes. So those two files lie in a
 directory of their own; what the agent writes lies above it, out of reach. The claim is read, not believed: nobody
-is ended but a process of that user that leads a session.
+is ended but a session of that user, and without its leader only one that has the attempt's mark.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import stat
 import subprocess
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,50 +27,37 @@ from forewarn.agent.handlers.base import Result, Task
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.direct import run_directly
 from forewarn.agent.handlers.event_words import azure_members
-from forewarn.agent.handlers.groups import end_group
-from forewarn.agent.handlers.proc import Process, boot_id, is_alive, is_session_of, read_stat
-from forewarn.agent.handlers.records import keep, mark, marked, recall
+from forewarn.agent.handlers.minding import (
+    MARK,
+    MINDERS,
+    SHELL,
+    Program,
+    collect,
+    ending_of,
+    identity_of,
+    start,
+)
+from forewarn.agent.handlers.proc import (
+    Process,
+    boot_id,
+    has_variable,
+    is_alive,
+    is_of,
+    is_session_alive,
+    is_session_of,
+    members,
+    process,
+    read_stat,
+)
+from forewarn.agent.handlers.records import mark, marked, recall
+from forewarn.agent.handlers.sessions import NOT_ENDED, end_session
 
-SHELL = "/bin/sh"
-# It works in a directory of its own within the attempt's, and uses only what the shell has built in, whatever PATH
-# says. The traps keep it alive, to tell the status, when the whole group gets SIGTERM; the command itself gets the
-# defaults back.
-_MINDER = """
-set -C
-trap : HUP INT QUIT TERM
-exec 3>&2 2>/dev/null
-stat=
-if [ -r /proc/$$/stat ]; then read -r stat < /proc/$$/stat; fi
-echo "$$ $stat" > claim || exit 125
-directory=$1
-shift
-( cd "$directory" && exec "$@" ) 2>&3 3>&-
-status=$?
-echo "exit $status" > status
-exit $status
-"""
 _VOID = "void"
 _LOOK_SECONDS = 0.05
 _CLAIM_SECONDS = 2  # from a claim's creation to its words
-_OUTPUT_SECONDS = 0.5  # a grandchild may hold the output open for ever
-_MINDERS = "minder"  # the directory that the minder may write to
 _MOST_BYTES = 4096  # of what it writes; the program's user may write more there
 _COULD_NOT = re.compile(r"minder: (?:exec: |line |\d+: )+(.+)")  # in the words of dash, bash or busybox
 _SIGNALLED = 128  # a shell's word for "ended by a signal"
-
-_lingering: list[subprocess.Popen[bytes]] = []  # keepers of outputs that grandchildren hold open
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """What to run, and how."""
-
-    arguments: tuple[str, ...]
-    cwd: str = "/"
-    environment: Mapping[str, str] = field(default_factory=dict)
-    user: str = ""
-    grace_seconds: float = 2
-    secrets: tuple[str, ...] = ()  # what is not to be told of its output
 
 
 def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
@@ -79,23 +66,36 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     place = _new_place(task.scratch)
     (place / "event.json").write_text(json.dumps(azure_members(task.event)), encoding="utf-8")
     is_minded = os.name == "posix" and Path(shell).exists()
-    identity = _identity(program.user) if is_minded else {}
+    identity = identity_of(program.user) if is_minded else {}
     said = {"boot": boot_id(), "is_minded": is_minded, "grace_seconds": program.grace_seconds}
     mark(place / "begun.json", said | ({"user": identity["user"]} if identity else {}))
     if not is_minded:
         return _run_unminded(program, place, deadline)
-    minder, output_keeper = _start(program, place, identity)
-    look_seconds = 0.001
-    while minder.poll() is None and deadline.pause(look_seconds):
-        look_seconds = min(look_seconds * 2, _LOOK_SECONDS)
-    how = _give_up(minder.pid, place, program.grace_seconds) if minder.poll() is None else ""
+    minder, reader = start(program, place, identity)
+    ending = _ending_within(deadline, minder)
+    if ending is not None and ending < 0 and (told := _status(place)) is not None:
+        ending = told
+    how = ""
+    if ending is None:
+        how = _give_up(minder.pid, place, program.grace_seconds)
+    elif ending < 0 and is_session_alive(minder.pid):
+        how = end_session(minder.pid, program.grace_seconds)
     with suppress(subprocess.TimeoutExpired):
-        minder.wait(1)
-    _collect(output_keeper)
+        minder.wait(1)  # not before: its number would be anybody's
+    collect(reader)
     words = output.last_lines(place / "output", program.secrets)
+    if ending is None:
+        return _cut_short(deadline.why(), how, words)
     if how:
-        return _failure(f"{deadline.why()}, and {how}", words)
-    return _judge(minder.returncode, words)
+        return _unknown(f"its minder was ended by signal {-ending} while it ran, and {how}", words)
+    return _judge(ending, words) if ending >= 0 else _unknown(f"it was ended by signal {-ending}", words)
+
+
+def _ending_within(deadline: Deadline, minder: subprocess.Popen[bytes]) -> int | None:
+    look_seconds = 0.001
+    while (ending := ending_of(minder)) is None and deadline.pause(look_seconds):
+        look_seconds = min(look_seconds * 2, _LOOK_SECONDS)
+    return ending
 
 
 def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None:
@@ -107,22 +107,21 @@ def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None
     if begun is None:
         return None
     if recall(place / "given_up.json") is not None:
-        minder = _claimant(place)
-        if minder is not None and is_alive(minder) and not _is_impostor(minder, begun):
-            end_group(minder.pid, float(begun.get("grace_seconds", 2)))
+        if begun.get("boot") == boot_id() and (minder := _claimant(place)) is not None:
+            _end_all(minder, place, begun)
         return _failure("it was given up when the agent ended", output.last_lines(place / "output", secrets))
     if (status := _status(place)) is not None:
         return _judge(status, output.last_lines(place / "output", secrets))
     if begun.get("is_minded") is False:
-        return _failure("it ran when the agent ended, and what came of it is not known")
+        return _unknown("it ran when the agent ended, and what came of it is not known")
     if begun.get("boot") != boot_id():
-        return _failure("the machine went down while it ran")
+        return _unknown("the machine went down while it ran")
     if _claim(place):
         return None
     minder = _claimant(place)
     if minder is None:
-        said = _read(place / _MINDERS / "claim").strip()
-        return None if said == _VOID else _failure("it died with the agent before it had well begun")
+        said = _read(place / MINDERS / "claim").strip()
+        return None if said == _VOID else _unknown("it died with the agent before it had well begun")
     return _wait_for(minder, place, task, begun, secrets)
 
 
@@ -137,87 +136,56 @@ def _wait_for(
     minder: Process, place: Path, task: Task, begun: Mapping[str, Any], secrets: Collection[str]
 ) -> Result:
     if _is_impostor(minder, begun):
-        return _failure(
+        return _unknown(
             f"process {minder.pid} claims to be it and is not its user's: what came of it is not known"
         )
-    grace_seconds = float(begun.get("grace_seconds", 2))
     deadline = Deadline(task.seconds, task.stop)
     while is_alive(minder):
         if not deadline.pause(_LOOK_SECONDS):
-            how = _give_up(minder.pid, place, grace_seconds) if is_alive(minder) else "it ended"
-            return _failure(f"{deadline.why()}, and {how}", output.last_lines(place / "output", secrets))
-    words = output.last_lines(place / "output", secrets)
+            how = _give_up(minder.pid, place, _grace_seconds(begun)) if is_alive(minder) else "it ended"
+            return _cut_short(deadline.why(), how, output.last_lines(place / "output", secrets))
     status = _status(place)  # read after its end: now or never
-    return _failure("it died with the agent, or was ended", words) if status is None else _judge(status, words)
+    how = "" if status is not None else _end_all(minder, place, begun)
+    words = output.last_lines(place / "output", secrets)
+    if status is not None:
+        return _judge(status, words)
+    return _unknown(
+        f"its minder was ended while it ran, and {how}" if how else "it died with the agent, or was ended", words
+    )
 
 
-def _give_up(group: int, place: Path, grace_seconds: float) -> str:
-    """End it. Noted first: a program that says success when it is ended has not succeeded."""
-    keep(place / "given_up.json", {}, is_lasting=False)
-    return end_group(group, grace_seconds)
+def _end_all(minder: Process, place: Path, begun: Mapping[str, Any]) -> str:
+    """End the session of an earlier agent's minder, or what is left of it; how, in words, and none for nothing.
+
+    One process with the mark of the attempt tells that the whole session is its own: while that one lives, no
+    other session can have the number. Where the program is another user's, all of it has to be that user's.
+    """
+    if is_alive(minder):
+        return "" if _is_impostor(minder, begun) else end_session(minder.pid, _grace_seconds(begun))
+    left = members(minder.pid) if process(minder.pid) is None else []
+    if not left:
+        return ""
+    user = begun.get("user")
+    is_marked = any(has_variable(each.pid, MARK, str(place)) for each in left)
+    if is_marked and (user is None or all(is_of(each.pid, user) or not is_alive(each) for each in left)):
+        return end_session(minder.pid, _grace_seconds(begun))
+    return f"process {', '.join(str(each.pid) for each in left)} may be left of it"
 
 
-def _start(
-    program: Program, place: Path, identity: Mapping[str, object]
-) -> tuple[subprocess.Popen[bytes], subprocess.Popen[bytes]]:
-    if identity:
-        os.chown(place / _MINDERS, identity["user"], identity["group"])  # type: ignore[arg-type]
-    readable, writable = os.pipe()
-    try:
-        with (place / "event.json").open("rb") as event:
-            minder = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603 - the command is the operator's
-                [SHELL, "-c", _MINDER, "minder", program.cwd, *program.arguments],
-                stdin=event,
-                stdout=writable,
-                stderr=subprocess.STDOUT,
-                cwd=place / _MINDERS,
-                env=dict(program.environment),
-                start_new_session=True,
-                **identity,
-            )
-        try:
-            output_keeper = _keep_output(readable, place)  # after the command, which does not wait for it
-        except OSError:
-            end_group(minder.pid, 0)
-            minder.wait(1)
-            raise
-    finally:
-        os.close(readable)
-        os.close(writable)
-    return minder, output_keeper
+def _grace_seconds(begun: Mapping[str, Any]) -> float:
+    return float(begun.get("grace_seconds", 2))
 
 
-def _keep_output(readable: int, place: Path) -> subprocess.Popen[bytes]:
-    with (place / "output").open("wb") as kept:
-        return subprocess.Popen(  # noqa: S603 - our own words
-            [SHELL, "-c", output.KEEPER], stdin=readable, stdout=kept, cwd="/", start_new_session=True
-        )
+def _give_up(session: int, place: Path, grace_seconds: float) -> str:
+    """End it. Noted first, by a name: a program that says success when it is ended has not succeeded.
 
-
-def _identity(user: str) -> dict[str, object]:
-    """Whom to run it as; nothing where that is who we are."""
-    if not user:
-        return {}
-    import pwd  # noqa: PLC0415 - there is none on Windows
-
-    try:
-        entry = pwd.getpwnam(user)
-    except KeyError:
-        raise ValueError(f"there is no user {user!r} on this machine") from None
-    if entry.pw_uid == os.geteuid():
-        return {}
-    groups = os.getgrouplist(user, entry.pw_gid)
-    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}
-
-
-def _collect(output_keeper: subprocess.Popen[bytes]) -> None:
-    """Wait a little for the end of the output. One that somebody holds open is read on, and seen to later."""
-    for each in [each for each in _lingering if each.poll() is not None]:
-        _lingering.remove(each)
-    try:
-        output_keeper.wait(_OUTPUT_SECONDS)
-    except subprocess.TimeoutExpired:
-        _lingering.append(output_keeper)
+    A disk that is full takes a name; one that does not take even that saves nobody.
+    """
+    with suppress(OSError):
+        (place / "event.json").replace(
+            place / "given_up.json"
+        )  # which the program has open, and nobody needs again
+    return end_session(session, grace_seconds)
 
 
 def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
@@ -230,7 +198,7 @@ def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
         said_to_it=place / "event.json",
     )
     words = output.as_one_line(ended.output, program.secrets)
-    return _failure(f"{deadline.why()}, and {ended.how}", words) if ended.how else _judge(ended.status or 0, words)
+    return _cut_short(deadline.why(), ended.how, words) if ended.how else _judge(ended.status or 0, words)
 
 
 def _judge(status: int, words: str) -> Result:
@@ -244,6 +212,14 @@ def _judge(status: int, words: str) -> Result:
     return _failure(f"exit status {status}{more}", words)
 
 
+def _cut_short(why: str, how: str, words: str) -> Result:
+    return (_unknown if how == NOT_ENDED else _failure)(f"{why}, and {how}", words)
+
+
+def _unknown(what: str, words: str = "") -> Result:
+    return _failure(what, words)
+
+
 def _failure(what: str, words: str = "") -> Result:
     return Result(is_done=False, note=f"{what}: {words}" if words else what)
 
@@ -254,7 +230,7 @@ def _new_place(scratch: Path) -> Path:
     last = _last_place(scratch)
     place = scratch / f"run-{int(last.name.removeprefix('run-')) + 1 if last else 1}"
     place.mkdir(mode=0o700)
-    (place / _MINDERS).mkdir(mode=0o700)
+    (place / MINDERS).mkdir(mode=0o700)
     return place
 
 
@@ -265,7 +241,7 @@ def _last_place(scratch: Path) -> Path | None:
 
 def _claim(place: Path) -> bool:
     """Whether nobody had begun, so that nobody ever will: the claim is ours."""
-    claim = place / _MINDERS / "claim"
+    claim = place / MINDERS / "claim"
     claim.parent.mkdir(mode=0o700, exist_ok=True)
     try:
         with claim.open("x", encoding="ascii") as file:
@@ -278,7 +254,7 @@ def _claim(place: Path) -> bool:
 def _claimant(place: Path) -> Process | None:
     """The minder; None where it did not get to write who it is."""
     deadline = Deadline(_CLAIM_SECONDS)
-    while (said := _read(place / _MINDERS / "claim")) != _VOID:
+    while (said := _read(place / MINDERS / "claim")) != _VOID:
         if said.endswith("\n"):
             pid, _, line = said.strip().partition(" ")
             return read_stat(line) or (Process(int(pid), 0) if pid.isdigit() else None)
@@ -288,7 +264,7 @@ def _claimant(place: Path) -> Process | None:
 
 
 def _status(place: Path) -> int | None:
-    said = _read(place / _MINDERS / "status")
+    said = _read(place / MINDERS / "status")
     if not said.endswith("\n"):
         return None
     word, _, number = said.strip().partition(" ")

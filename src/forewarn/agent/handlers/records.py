@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,18 +56,20 @@ def recall(path: Path) -> dict[str, Any] | None:
 def settled(task: Task, act: Callable[[], Result], *, marks_begin: bool = True) -> Result:
     """Do it between two records: that it was begun, and what came of it. What goes wrong outside is a failure.
 
-    What came of it need not last: if the machine goes down, it is as if the agent had died before the end. What
-    was told to stop is not over: where an agent ended, the next one goes on.
+    What came of it need not last: if the machine goes down, it is as if the agent had died before the end. So it
+    counts though the disk does not take it. What was told to stop is not over: where an agent ended, the next one
+    goes on.
     """
     try:
         (task.scratch / _RESULT).unlink(missing_ok=True)
         if marks_begin:
             mark(task.scratch / _BEGUN, {"step": task.step, "try": task.try_number})
         result = act()
-        if result.is_done or not task.stop.is_set():
-            keep(task.scratch / _RESULT, {"is_done": result.is_done, "note": result.note}, is_lasting=False)
     except (OSError, ValueError) as problem:
         return Result(is_done=False, note=f"{type(problem).__name__}: {problem}")
+    if result.is_done or not task.stop.is_set():
+        with suppress(OSError):
+            keep(task.scratch / _RESULT, {"is_done": result.is_done, "note": result.note}, is_lasting=False)
     return result
 
 

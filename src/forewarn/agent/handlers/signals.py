@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,8 @@ def _send(said: Mapping[str, Any], name: str, task: Task) -> Result:
     keep(task.scratch / "sent.json", record | {"is_sent": False})
     for each in targets:
         _signal(each, number)
-    keep(task.scratch / "sent.json", record | {"is_sent": True}, is_lasting=False)
+    with suppress(OSError):  # it is sent, whether the disk takes that or not
+        keep(task.scratch / "sent.json", record | {"is_sent": True}, is_lasting=False)
     if said["wait_for_exit_seconds"]:
         return _wait_for_exit(targets, float(said["wait_for_exit_seconds"]), task)
     return Result(is_done=True, note=f"{name} sent to {_numbers(targets)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -87,7 +87,9 @@ def _post(said: Mapping[str, Any], task: Task) -> Result:
     tries = 0
     while True:
         tries += 1
-        is_over, words, pause_seconds = _try(request, deadline.within(said["request_seconds"]), tries)
+        is_over, words, pause_seconds = _try(
+            request, deadline.within(said["request_seconds"]), tries, filling.hide
+        )
         note = filling.hide(f"{words}, try {tries}")
         if is_over is not None:
             return Result(is_over, note)
@@ -96,7 +98,9 @@ def _post(said: Mapping[str, Any], task: Task) -> Result:
             return Result(is_done=False, note=note)
 
 
-def _try(request: Call, deadline: Deadline, tries: int) -> tuple[bool | None, str, float]:
+def _try(
+    request: Call, deadline: Deadline, tries: int, hide: Callable[[str], str]
+) -> tuple[bool | None, str, float]:
     """Whether it arrived (None: try again), what to say, and how long to wait before the next try."""
     pause_seconds: float = _PAUSES_SECONDS[min(tries, len(_PAUSES_SECONDS)) - 1]
     try:
@@ -107,7 +111,7 @@ def _try(request: Call, deadline: Deadline, tries: int) -> tuple[bool | None, st
     if reply.status // 100 == HTTPStatus.OK // 100:
         return True, f"it arrived with {words}", 0
     if reply.body:
-        words += f" ({reply.excerpt()})"
+        words += f" ({reply.excerpt(hide)})"
     if reply.status < HTTPStatus.INTERNAL_SERVER_ERROR and reply.status not in _PASSING:
         return False, f"it was refused with {words}", 0
     wish = reply.headers.get("retry-after", "")
