@@ -133,7 +133,7 @@ def test_a_session_with_the_minders_number_that_is_not_the_commands_is_left_alon
     result = COMMAND.take_over(attempt(tmp_path, options))
 
     assert killed(other.pid) == 1
-    assert (result.is_done, "may be left of it" in result.note) == (False, True)
+    assert (result.is_done, "may be left of it" in result.note, result.is_uncertain) == (False, True, True)
 
 
 def test_a_process_that_has_got_the_minders_number_is_left_alone(tmp_path):
@@ -173,3 +173,4 @@ def test_the_next_agent_ends_what_is_left_of_a_command_of_another_user(tmp_path)
 
     assert members(session) == []
     assert result.note.startswith("its minder was ended while it ran, and SIGTERM ended it")
+    assert not result.is_uncertain, "it is over: an undo may be tried again"

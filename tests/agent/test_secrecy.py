@@ -69,10 +69,10 @@ def test_what_is_no_secret_is_left_as_it_was():
 
 
 @pytest.mark.parametrize("letters", ["\\", "%25", "&amp;", "\\x", "+ ", '"\\'], ids=repr)
-def test_no_text_takes_long_to_look_through(letters):
+def test_a_long_text_is_looked_through_within_the_time_limit_of_a_test(letters):
     conceal = concealing(['"\\\\\\\\" \\\\+x', "x" * 60_000])
 
-    conceal(letters * 20_000)  # it is the time limit of the test that would say so
+    assert conceal(letters * 20_000) == letters * 20_000
 
 
 def test_what_a_server_repeats_of_a_body_is_not_told_in_the_form_that_it_was_sent(tmp_path: Path):

@@ -57,6 +57,7 @@ _LOOK_SECONDS = 0.05
 _CLAIM_SECONDS = 2  # from a claim's creation to its words
 _MOST_BYTES = 4096  # of what it writes; the program's user may write more there
 _COULD_NOT = re.compile(r"minder: (?:exec: |line |\d+: )+(.+)")  # in the words of dash, bash or busybox
+_MAY_BE_LEFT = "may be left of it"
 _SIGNALLED = 128  # a shell's word for "ended by a signal"
 
 
@@ -87,8 +88,8 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     if ending is None:
         return _cut_short(deadline.why(), how, words)
     if how:
-        return _unknown(f"its minder was ended by signal {-ending} while it ran, and {how}", words)
-    return _judge(ending, words) if ending >= 0 else _unknown(f"it was ended by signal {-ending}", words)
+        return _cut_short(f"its minder was ended by signal {-ending} while it ran", how, words)
+    return _judge(ending, words)
 
 
 def _ending_within(deadline: Deadline, minder: subprocess.Popen[bytes]) -> int | None:
@@ -113,15 +114,15 @@ def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None
     if (status := _status(place)) is not None:
         return _judge(status, output.last_lines(place / "output", secrets))
     if begun.get("is_minded") is False:
-        return _unknown("it ran when the agent ended, and what came of it is not known")
+        return _failure("it ran when the agent ended, and what came of it is not known", may_go_on=True)
     if begun.get("boot") != boot_id():
-        return _unknown("the machine went down while it ran")
+        return _failure("the machine went down while it ran")
     if _claim(place):
         return None
     minder = _claimant(place)
     if minder is None:
         said = _read(place / MINDERS / "claim").strip()
-        return None if said == _VOID else _unknown("it died with the agent before it had well begun")
+        return None if said == _VOID else _failure("it died with the agent before it had well begun")
     return _wait_for(minder, place, task, begun, secrets)
 
 
@@ -136,9 +137,8 @@ def _wait_for(
     minder: Process, place: Path, task: Task, begun: Mapping[str, Any], secrets: Collection[str]
 ) -> Result:
     if _is_impostor(minder, begun):
-        return _unknown(
-            f"process {minder.pid} claims to be it and is not its user's: what came of it is not known"
-        )
+        claims = f"process {minder.pid} claims to be it and is not its user's: what came of it is not known"
+        return _failure(claims, may_go_on=True)
     deadline = Deadline(task.seconds, task.stop)
     while is_alive(minder):
         if not deadline.pause(_LOOK_SECONDS):
@@ -149,9 +149,9 @@ def _wait_for(
     words = output.last_lines(place / "output", secrets)
     if status is not None:
         return _judge(status, words)
-    return _unknown(
-        f"its minder was ended while it ran, and {how}" if how else "it died with the agent, or was ended", words
-    )
+    if how:
+        return _cut_short("its minder was ended while it ran", how, words)
+    return _failure("it died with the agent, or was ended", words)
 
 
 def _end_all(minder: Process, place: Path, begun: Mapping[str, Any]) -> str:
@@ -169,7 +169,7 @@ def _end_all(minder: Process, place: Path, begun: Mapping[str, Any]) -> str:
     is_marked = any(has_variable(each.pid, MARK, str(place)) for each in left)
     if is_marked and (user is None or all(is_of(each.pid, user) or not is_alive(each) for each in left)):
         return end_session(minder.pid, _grace_seconds(begun))
-    return f"process {', '.join(str(each.pid) for each in left)} may be left of it"
+    return f"process {', '.join(str(each.pid) for each in left)} {_MAY_BE_LEFT}"
 
 
 def _grace_seconds(begun: Mapping[str, Any]) -> float:
@@ -181,10 +181,8 @@ def _give_up(session: int, place: Path, grace_seconds: float) -> str:
 
     A disk that is full takes a name; one that does not take even that saves nobody.
     """
-    with suppress(OSError):
-        (place / "event.json").replace(
-            place / "given_up.json"
-        )  # which the program has open, and nobody needs again
+    with suppress(OSError):  # the program has it open, and nobody needs its name again
+        (place / "event.json").replace(place / "given_up.json")
     return end_session(session, grace_seconds)
 
 
@@ -213,15 +211,12 @@ def _judge(status: int, words: str) -> Result:
 
 
 def _cut_short(why: str, how: str, words: str) -> Result:
-    return (_unknown if how == NOT_ENDED else _failure)(f"{why}, and {how}", words)
+    return _failure(f"{why}, and {how}", words, may_go_on=how == NOT_ENDED or how.endswith(_MAY_BE_LEFT))
 
 
-def _unknown(what: str, words: str = "") -> Result:
-    return _failure(what, words)
-
-
-def _failure(what: str, words: str = "") -> Result:
-    return Result(is_done=False, note=f"{what}: {words}" if words else what)
+def _failure(what: str, words: str = "", *, may_go_on: bool = False) -> Result:
+    """It has failed. What may still be running, as far as is known here, may yet be done."""
+    return Result(is_done=False, note=f"{what}: {words}" if words else what, is_uncertain=may_go_on)
 
 
 def _new_place(scratch: Path) -> Path:

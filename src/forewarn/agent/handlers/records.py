@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def settled(task: Task, act: Callable[[], Result], *, marks_begin: bool = True) 
         return Result(is_done=False, note=f"{type(problem).__name__}: {problem}")
     if result.is_done or not task.stop.is_set():
         with suppress(OSError):
-            keep(task.scratch / _RESULT, {"is_done": result.is_done, "note": result.note}, is_lasting=False)
+            keep(task.scratch / _RESULT, asdict(result), is_lasting=False)
     return result
 
 
@@ -81,7 +82,9 @@ def was_begun(task: Task) -> bool:
 def settled_result(task: Task) -> Result | None:
     """What came of the attempt, if it got that far."""
     said = recall(task.scratch / _RESULT)
-    return None if said is None else Result(bool(said.get("is_done")), str(said.get("note", "")))
+    if said is None:
+        return None
+    return Result(bool(said.get("is_done")), str(said.get("note", "")), bool(said.get("is_uncertain")))
 
 
 _BEFORE = "before.json"

@@ -1,4 +1,4 @@
-"""A disk that takes nothing while a step runs: what came of the step counts, and its time is up all the same."""
+"""What came of a step is kept beside it, for the next agent; and counts, also where the disk takes nothing."""
 
 from __future__ import annotations
 
@@ -75,3 +75,13 @@ def test_a_command_whose_time_is_up_is_ended_though_that_cannot_be_noted(tmp_pat
     session = int(next(task.scratch.rglob("claim")).read_text().split()[0])
     assert result.note == "its time of 2 s was up, and SIGTERM ended it"
     assert members(session) == []
+
+
+@pytest.mark.parametrize("is_uncertain", [True, False])
+def test_the_next_agent_reads_of_a_step_what_came_of_it(tmp_path, *, is_uncertain):
+    task = attempt(tmp_path, {})
+    ended = Result(is_done=False, note="no answer", is_uncertain=is_uncertain)
+
+    settled(task, lambda: ended)
+
+    assert settled_result(task) == ended
