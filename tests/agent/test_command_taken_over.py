@@ -13,7 +13,7 @@ import pytest
 
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.minding import MINDER
-from forewarn.agent.handlers.proc import boot_id, process
+from forewarn.agent.handlers.proc import boot_id, members, process
 from forewarn.agent.handlers.records import keep
 from tests.agent.dying_agent import killed_at_every_line
 from tests.agent.lone_agent import lone_agent
@@ -139,8 +139,9 @@ def test_a_pipe_where_a_word_of_the_minder_should_be_holds_nothing_up(tmp_path, 
 
 def test_a_command_that_was_killed_with_its_agent_has_failed_and_is_not_begun_again(tmp_path):
     options = waits_for_go(tmp_path)
-    pid = killed_in_the_middle(tmp_path, options)
-    os.killpg(os.getpgid(pid), signal.SIGKILL)
+    session = os.getsid(killed_in_the_middle(tmp_path, options))
+    os.killpg(session, signal.SIGKILL)
+    wait_until(lambda: not members(session), "the command to end")
 
     result = COMMAND.take_over(attempt(tmp_path, options))
 

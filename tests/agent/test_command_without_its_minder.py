@@ -87,7 +87,8 @@ def test_a_command_that_kills_its_minder_does_not_outlive_its_attempt(tmp_path):
 def test_a_command_that_is_killed_with_its_minder_was_ended_by_that_signal(tmp_path):
     result = run_and(tmp_path, slow("sleep 300"), lambda minder: os.killpg(minder, signal.SIGKILL))
 
-    assert (result.is_done, result.note) == (False, "it was ended by signal 9: begun")
+    # The minder may be seen dead when the command is only dying.
+    assert (result.is_done, "was ended by signal 9" in result.note) == (False, True)
 
 
 def test_a_program_that_made_a_group_of_its_own_ends_too_when_its_time_is_up(tmp_path):

@@ -7,7 +7,6 @@ both unquoted before they are compared. What somebody makes of a secret, as half
 from __future__ import annotations
 
 import re
-from array import array
 from collections.abc import Callable, Iterable, Iterator
 
 SHORTEST = 4  # a shorter one would blot out half of every line
@@ -68,6 +67,8 @@ class _Bare:
     """A text without quoting, each blank a single one; it knows where every letter has come from."""
 
     def __init__(self, text: str) -> None:
+        from array import array  # noqa: PLC0415 - for those who have secrets
+
         self.text = text
         self._begins, self._ends = array("I", range(len(text))), array("I", range(1, len(text) + 1))
         for _ in range(_MOST_TIMES):
@@ -80,7 +81,7 @@ class _Bare:
 
     def _unquote(self) -> bool:
         """Do it once; whether anything has changed."""
-        pieces, begins, ends, done = [], array("I"), array("I"), 0
+        pieces, begins, ends, done = [], self._begins[:0], self._ends[:0], 0
         for mark in [*_QUOTED.finditer(self.text), None]:
             begin, end = mark.span() if mark else (len(self.text), len(self.text))
             pieces.append(self.text[done:begin])
@@ -88,8 +89,8 @@ class _Bare:
             ends += self._ends[done:begin]
             if mark and (meant := _meaning(mark)):
                 pieces.append(meant)
-                begins += array("I", [self._begins[begin]] * len(meant))
-                ends += array("I", [self._ends[end - 1]] * len(meant))
+                begins += self._begins[begin : begin + 1] * len(meant)
+                ends += self._ends[end - 1 : end] * len(meant)
             done = end
         before, self.text = self.text, "".join(pieces)
         self._begins, self._ends = begins, ends
