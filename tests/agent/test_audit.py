@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -95,4 +97,21 @@ def test_a_line_that_a_crash_cut_short_spoils_no_other(tmp_path: Path):
 def test_a_record_that_cannot_be_written_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     Audit(tmp_path / "nowhere" / "audit").write(CLOSED, PROFILE)
 
+    assert '"approved_by": "ann"' in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+def test_a_record_waits_for_nobody_and_is_in_the_log_where_the_file_is_none(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path = tmp_path / "audit" if kind == "a pipe" else Path(os.devnull)
+    if kind == "a pipe":
+        os.mkfifo(path)
+    writing = threading.Thread(target=Audit(path).write, args=(CLOSED, PROFILE), daemon=True)
+
+    writing.start()
+    writing.join(30)
+
+    assert not writing.is_alive()
+    assert "and no file" in caplog.text
     assert '"approved_by": "ann"' in caplog.text

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 from tests.agent.azure import Azure, event
+from tests.agent.outputs import full_pipe
 from tests.agent.running_command import FOREWARN, Outcome, agent, bare
 from tests.running import free_port, wait_until
 
@@ -55,18 +57,20 @@ class Running:
         self._where = ("--config", str(file), "--state-dir", str(tmp_path / "state"))
         self._where += ("--listen", f"127.0.0.1:{free_port()}")
         self._endpoint = endpoint
+        self.log = ""  # of the last one that ran
 
     @contextmanager
-    def run(self, *arguments: str) -> Iterator[Running]:
+    def run(self, *arguments: str, stderr: int | TextIO = subprocess.PIPE) -> Iterator[Running]:
         command = [FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
-        process = subprocess.Popen(command, env=bare(), stderr=subprocess.PIPE)
+        process = subprocess.Popen(command, env=bare(), stderr=stderr)
         try:
             wait_until(lambda: self.tell("status").code == 0, "the agent to answer")
             yield self
         finally:
             process.terminate()
             _, err = process.communicate(timeout=20)
-        assert process.returncode == 0, err.decode()
+        self.log = (err or b"").decode()
+        assert process.returncode == 0, self.log
 
     def tell(self, *arguments: str) -> Outcome:
         return agent(*arguments, *self._where)
@@ -121,3 +125,19 @@ def test_a_signal_ends_the_agent_whatever_lock_its_thread_holds():
     ended = subprocess.run([sys.executable, "-c", SIGNALLED], env=bare(), timeout=30, check=False)
 
     assert ended.returncode == 0
+
+
+def test_an_agent_whose_log_nobody_reads_prepares_answers_and_stops_as_any_other(running: Running, azure: Azure):
+    with full_pipe() as pipe, running.run(stderr=pipe.stream) as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+        there.tell("approve", "4f1c")
+        wait_until(lambda: azure.approved == [ID], "the approval")
+
+    assert running.notes.read_text() == "do\n"
+
+
+def test_the_last_line_of_the_log_is_there_after_the_end(running: Running):
+    with running.run() as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+
+    assert json.loads(running.log.splitlines()[-1])["message"] == "stopped"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from forewarn.agent.policy import Profile
 
 _TAIL_BYTES = 256 * 1024
 _MOST_WRITTEN = 2000  # lives that are remembered
+_AT_ONCE = sum(getattr(os, each, 0) for each in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
 
 log = logging.getLogger("forewarn.agent")
 
@@ -98,9 +100,9 @@ class Audit:
 def _lives_in(path: Path) -> Iterator[tuple[str, str]]:
     """Of which lives of which events the last lines tell."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            lines = file.read().splitlines()
+        with _opened(path, os.O_RDONLY) as file:
+            os.lseek(file, max(0, os.fstat(file).st_size - _TAIL_BYTES), os.SEEK_SET)
+            lines = os.read(file, _TAIL_BYTES).splitlines()
     except FileNotFoundError:
         return
     for line in lines:
@@ -110,8 +112,7 @@ def _lives_in(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _append(path: Path, line: str, *, is_lasting: bool) -> None:
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
-    try:
+    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
         size = os.fstat(file).st_size
         os.lseek(file, max(0, size - 1), os.SEEK_SET)
         # A line that was cut short by a crash is ended, so that this one stands alone.
@@ -119,6 +120,16 @@ def _append(path: Path, line: str, *, is_lasting: bool) -> None:
         os.write(file, f"{chr(10) if is_cut else ''}{line}\n".encode())
         if is_lasting:
             os.fsync(file)
+
+
+@contextmanager
+def _opened(path: Path, how: int) -> Iterator[int]:
+    """The file, opened without waiting for anybody. What is none, as a pipe, would hold up whoever writes."""
+    file = os.open(path, how | _AT_ONCE, 0o640)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError("it is a pipe, a device or the like, and no file")
+        yield file
     finally:
         os.close(file)
 

@@ -44,8 +44,8 @@ OpenJournal = Callable[[Path | None], Journal]
 
 def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
     """Run until SIGTERM or SIGINT. 0: stopped as asked; 1: could not begin, which was said."""
-    begin_logging(settings, secrets_of(settings, handlers.find))
     with ExitStack() as at_the_end:
+        at_the_end.callback(begin_logging(settings, secrets_of(settings, handlers.find)).close)
         try:
             agent = Agent(settings, boot_id() if boot is None else boot, open_journal, at_the_end)
         except (CannotBegin, JournalProblem, Held) as problem:
