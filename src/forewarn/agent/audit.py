@@ -112,12 +112,23 @@ def _lives_in(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _append(path: Path, line: str, *, is_lasting: bool) -> None:
+    """Add a line, whole or not at all."""
     with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
         size = os.fstat(file).st_size
         os.lseek(file, max(0, size - 1), os.SEEK_SET)
         # A line that was cut short by a crash is ended, so that this one stands alone.
         is_cut = size > 0 and os.read(file, 1) != b"\n"
-        os.write(file, f"{chr(10) if is_cut else ''}{line}\n".encode())
+        left = f"{chr(10) if is_cut else ''}{line}\n".encode()
+        written = 0
+        try:
+            while left:
+                count = os.write(file, left)
+                left, written = left[count:], written + count
+        except OSError:
+            # A disk that has no more room takes what fits. If nobody has added anything, that is taken back.
+            if written and os.fstat(file).st_size == size + written:
+                os.ftruncate(file, size)
+            raise
         if is_lasting:
             os.fsync(file)
 
