@@ -36,7 +36,7 @@ def as_text(value: object) -> str:
 def as_full_text(value: object) -> str:
     """A text with something in it."""
     if not as_text(value).strip():
-        raise ValueError("it is empty; write something, or leave the key out")
+        raise ValueError("it is empty; write something, or leave it out")
     return as_text(value)
 
 

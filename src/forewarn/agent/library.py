@@ -10,13 +10,14 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from forewarn.agent.changes import OVER, Change
+from forewarn.agent.config_values import as_endpoints, as_text, as_texts, seconds
 from forewarn.agent.endpoints import told_by
 from forewarn.agent.observing import Observer
 from forewarn.agent.settings import AZURE, Settings
@@ -25,13 +26,16 @@ from forewarn.agent.watching import Trouble
 if TYPE_CHECKING:
     import asyncio
 
+_LEAST_POLL_SECONDS = 0.01
+_T = TypeVar("_T")
+
 log = logging.getLogger("forewarn.agent")
 
 
 def watch(
     endpoint: str | Sequence[str] = "",
     *,
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     api_version: str = "",
     poll_seconds: float = 1,
     on_trouble: Callable[[Trouble], None] | None = None,
@@ -40,29 +44,51 @@ def watch(
 
     The endpoint is a URL, several, or "discover"; without one, what SCHEDULEDEVENTSIP in the environment says, or
     else Azure's address. `names` are names of this VM besides those that the endpoint and the machine know.
+    `ValueError` says what cannot be meant.
     """
+    if on_trouble is not None:
+        _read("on_trouble", _as_function, on_trouble)
     return Watch(_settings(endpoint, names, api_version, poll_seconds), on_trouble)
 
 
 def until_maintenance(
     endpoint: str | Sequence[str] = "",
     *,
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     api_version: str = "",
     poll_seconds: float = 1,
     where: Callable[[Change], bool] = lambda _: True,
 ) -> UntilMaintenance:
     """A block that is cancelled when maintenance of this VM is coming: `async with`, or `with` and `check()`."""
+    _read("where", _as_function, where)
     return UntilMaintenance(_settings(endpoint, names, api_version, poll_seconds), where)
 
 
 def _settings(
-    endpoint: str | Sequence[str], names: Sequence[str], api_version: str, poll_seconds: float
+    endpoint: str | Sequence[str], names: str | Sequence[str], api_version: str, poll_seconds: float
 ) -> Settings:
-    if not endpoint:
-        endpoint = told_by(os.environ) or AZURE
-    endpoints = (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
-    return Settings(endpoints=endpoints, names=tuple(names), api_version=api_version, poll_seconds=poll_seconds)
+    return Settings(
+        endpoints=_read("endpoint", as_endpoints, endpoint or told_by(os.environ) or AZURE),
+        names=_read("names", as_texts, names),
+        api_version=_read("api_version", as_text, api_version),
+        poll_seconds=_read("poll_seconds", seconds(_LEAST_POLL_SECONDS), poll_seconds),
+    )
+
+
+def _read(argument: str, read: Callable[[object], _T], said: object) -> _T:
+    """What an argument means; refused with its name, in a sentence."""
+    if isinstance(said, Iterable) and not isinstance(said, str):
+        said = tuple(said)
+    try:
+        return read(said)
+    except ValueError as problem:
+        raise ValueError(f"{argument}: {str(problem).rstrip('.')}.") from None
+
+
+def _as_function(value: object) -> object:
+    if not callable(value):
+        raise ValueError(f"{value!r} is no function")  # noqa: TRY004 - told like all the others
+    return value
 
 
 class _Inbox:
