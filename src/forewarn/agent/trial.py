@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from forewarn.agent.policy import Approval, Profile, Step
 from forewarn.agent.steps import UNDO_TRIES, Begin, Skip, Stop
 
 _GRACE_SECONDS = 10  # how much longer than its time a handler may take to come back
+_LOOK_UP_SECONDS = 1.0  # a signal that comes right before a wait is heeded after it, so none is longer
 _MOST_ROUNDS = 100_000
 
 
@@ -67,7 +69,7 @@ class Trial:
         self._tell = tell
         self._answers: queue.SimpleQueue[tuple[Begin, Result, float] | None] = queue.SimpleQueue()
         self._running: dict[tuple[str, Direction], tuple[Begin, threading.Event]] = {}
-        self._is_over = threading.Event()
+        self._is_broken_off = False
         self.tried: list[Tried] = []
 
     def run(self, *, is_cancelled: bool = False) -> bool:
@@ -86,13 +88,13 @@ class Trial:
 
     def break_off(self) -> None:
         """End the event now: what runs is given up, and what was done is undone. For any thread, or a signal."""
-        self._is_over.set()
+        self._is_broken_off = True  # no lock: a signal may come while its thread holds that
         self._answers.put(None)
 
     @property
     def is_broken_off(self) -> bool:
         """Whether somebody ended it."""
-        return self._is_over.is_set()
+        return self._is_broken_off
 
     def stop(self) -> None:
         """Give up what runs, and undo nothing."""
@@ -111,12 +113,9 @@ class Trial:
             # What is told to stop is told so until it has; that alone is no reason not to wait for it.
             if any(not isinstance(move, Stop) for move in wanted.moves) and not self._case.closed_at:
                 continue
-            if self._running:
-                self._await(wanted.wake_at)
-            elif wanted.wake_at is not None and not self._case.closed_at:
-                self._pause(wanted.wake_at)
-            else:
+            if not self._running and (wanted.wake_at is None or self._case.closed_at):
                 return
+            self._await(wanted.wake_at)
 
     def _take(self, move: Move) -> None:
         now = self._clock.now()
@@ -173,11 +172,11 @@ class Trial:
 
     def _await(self, wake_at: datetime | None) -> None:
         """Take the next answer, or wake up. A handler that does not come back at all has failed."""
-        longest = max(step.timeout_seconds for step in self._profile.steps) + _GRACE_SECONDS
+        longest = max((step.timeout_seconds for step in self._profile.steps), default=0) + _GRACE_SECONDS
         if wake_at is not None:
             longest = min(longest, max(0.0, (wake_at - self._clock.now()).total_seconds()))
         try:
-            answer = self._answers.get(timeout=longest)
+            answer = self._next_answer(longest)
         except queue.Empty:
             if wake_at is None:
                 self._give_up()
@@ -189,6 +188,13 @@ class Trial:
         if self._running.get((move.step.name, move.direction), (None,))[0] is move:
             del self._running[move.step.name, move.direction]
             self._end(move.step, move.direction, result, seconds)
+
+    def _next_answer(self, seconds: float) -> tuple[Begin, Result, float] | None:
+        while seconds > _LOOK_UP_SECONDS:
+            with suppress(queue.Empty):
+                return self._answers.get(timeout=_LOOK_UP_SECONDS)
+            seconds -= _LOOK_UP_SECONDS
+        return self._answers.get(timeout=seconds)
 
     def _give_up(self) -> None:
         for move, stop in list(self._running.values()):
@@ -203,11 +209,6 @@ class Trial:
             run = replace(run, tries=UNDO_TRIES)  # who tries something out does not wait for ten tries
         self._set(step, direction, replace(run, outcome=outcome, ended_at=self._clock.now(), note=result.note))
         self._note(Tried(step.name, direction, outcome, result.note, seconds))
-
-    def _pause(self, until: datetime) -> None:
-        pause = max(0.0, (until - self._clock.now()).total_seconds())
-        # Once it is broken off, pauses are what they are again.
-        (threading.Event() if not self._case.is_open else self._is_over).wait(pause)
 
     def _set(self, step: Step, direction: Direction, run: Run) -> None:
         self._case = replace(self._case, runs={**self._case.runs, (step.name, direction): run})

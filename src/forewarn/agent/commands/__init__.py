@@ -1,6 +1,6 @@
 """The command `forewarn agent`: finds the subcommand, and turns errors into sentences and exit codes.
 
-0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable.
+0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable, 128 + N ended by signal N.
 """
 
 from __future__ import annotations
