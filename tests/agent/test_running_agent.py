@@ -14,7 +14,7 @@ import pytest
 
 from tests.agent.azure import Azure, event
 from tests.agent.outputs import full_pipe
-from tests.agent.running_command import FOREWARN, Outcome, agent, bare
+from tests.agent.running_command import FOREWARN, Outcome, agent, bare, process
 from tests.running import free_port, wait_until
 
 ID = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA"
@@ -62,15 +62,15 @@ class Running:
     @contextmanager
     def run(self, *arguments: str, stderr: int | TextIO = subprocess.PIPE) -> Iterator[Running]:
         command = [FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
-        process = subprocess.Popen(command, env=bare(), stderr=stderr)
+        running = subprocess.Popen(command, env=bare(), stderr=stderr)
         try:
             wait_until(lambda: self.tell("status").code == 0, "the agent to answer")
             yield self
         finally:
-            process.terminate()
-            _, err = process.communicate(timeout=20)
+            running.terminate()
+            _, err = running.communicate(timeout=20)
         self.log = (err or b"").decode()
-        assert process.returncode == 0, self.log
+        assert running.returncode == 0, self.log
 
     def tell(self, *arguments: str) -> Outcome:
         return agent(*arguments, *self._where)
@@ -134,6 +134,17 @@ def test_an_agent_whose_log_nobody_reads_prepares_answers_and_stops_as_any_other
         wait_until(lambda: azure.approved == [ID], "the approval")
 
     assert running.notes.read_text() == "do\n"
+
+
+def test_what_is_doubtful_in_the_file_is_said_in_a_line_of_log(tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    file.write_text("[profiles.unused]\n")
+
+    ended = process([FOREWARN, "agent", "run", "--config", str(file), "--state-dir", f"{file}/none"])
+
+    doubt, refusal = [json.loads(line) for line in ended.err.splitlines()]
+    assert (doubt["level"], doubt["message"].startswith(f"{file}:1: No rule leads to")) == ("warning", True)
+    assert (ended.code, refusal["level"]) == (1, "error")
 
 
 def test_the_last_line_of_the_log_is_there_after_the_end(running: Running):

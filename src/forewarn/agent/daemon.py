@@ -46,6 +46,8 @@ def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal =
     """Run until SIGTERM or SIGINT. 0: stopped as asked; 1: could not begin, which was said."""
     with ExitStack() as at_the_end:
         at_the_end.callback(begin_logging(settings, secrets_of(settings, handlers.find)).close)
+        for warning in settings.warnings:
+            log.warning("%s", warning)
         try:
             agent = Agent(settings, boot_id() if boot is None else boot, open_journal, at_the_end)
         except (CannotBegin, JournalProblem, Held) as problem:
