@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
@@ -58,16 +59,24 @@ class Running:
         self._where += ("--listen", f"127.0.0.1:{free_port()}")
         self._endpoint = endpoint
         self.log = ""  # of the last one that ran
+        self.pid = 0
 
     @contextmanager
-    def run(self, *arguments: str, stderr: int | TextIO = subprocess.PIPE) -> Iterator[Running]:
-        command = [FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
+    def run(
+        self,
+        *arguments: str,
+        stderr: int | TextIO = subprocess.PIPE,
+        ending: signal.Signals = signal.SIGTERM,
+        before: Sequence[str] = (),
+    ) -> Iterator[Running]:
+        command = [*before, FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
         running = subprocess.Popen(command, env=bare(), stderr=stderr)
         try:
             wait_until(lambda: self.tell("status").code == 0, "the agent to answer")
+            self.pid = running.pid
             yield self
         finally:
-            running.terminate()
+            running.send_signal(ending)
             _, err = running.communicate(timeout=20)
         self.log = (err or b"").decode()
         assert running.returncode == 0, self.log
@@ -147,8 +156,20 @@ def test_what_is_doubtful_in_the_file_is_said_in_a_line_of_log(tmp_path: Path):
     assert (ended.code, refusal["level"]) == (1, "error")
 
 
-def test_the_last_line_of_the_log_is_there_after_the_end(running: Running):
-    with running.run() as there:
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_agent_cleanly_and_the_last_line_of_its_log_says_so(
+    running: Running, ending: signal.Signals
+):
+    with running.run(ending=ending) as there:
         there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
 
     assert json.loads(running.log.splitlines()[-1])["message"] == "stopped"
+
+
+def test_an_agent_that_is_to_outlive_its_terminal_does(running: Running):
+    with running.run(before=("/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh")) as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+        lines = Path(f"/proc/{there.pid}/status").read_text().splitlines()
+        ignored = next(int(line.split()[1], 16) for line in lines if line.startswith("SigIgn:"))
+
+    assert ignored & 1 << signal.SIGHUP - 1
