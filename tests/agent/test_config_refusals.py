@@ -253,6 +253,13 @@ def test_what_can_be_no_audit_file_is_refused_wherever_it_was_said(name: str, wo
     assert by_a_variable.startswith(f"FOREWARN_AGENT_AUDIT_FILE: {words}")
 
 
+@pytest.mark.parametrize("key", ["audit_file", "state_dir"])
+def test_what_can_be_no_path_is_refused(key: str, tmp_path: Path):
+    [refusal] = refusals(f'{key} = "\\u0000"', tmp_path)
+
+    assert refusal.startswith(f"agent.toml:1: {key}: '\\x00' can be no path.")
+
+
 @pytest.mark.parametrize("name", ["there", "new", "state/new", "parent/new"])
 def test_an_audit_file_may_be_new_also_where_the_agent_makes_the_directory(name: str, tmp_path: Path):
     (tmp_path / "there").touch()

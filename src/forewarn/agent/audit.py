@@ -106,7 +106,7 @@ def _lives_in(path: Path) -> Iterator[tuple[str, str]]:
     except FileNotFoundError:
         return
     for line in lines:
-        with suppress(ValueError, KeyError, TypeError):  # it was cut short
+        with suppress(ValueError, KeyError, TypeError, RecursionError):  # it was cut short, or is not ours
             said = json.loads(line)
             yield str(said["event"]), str(said["first_seen_at"])
 

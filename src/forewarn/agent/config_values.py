@@ -115,7 +115,10 @@ def member_of(kind: type[StrEnum]) -> Callable[[object], StrEnum]:
 
 def as_path(value: object) -> Path:
     """A path."""
-    return Path(as_full_text(value))
+    text = as_full_text(value)
+    if "\0" in text:
+        raise ValueError(f"{_shown(text)} can be no path")
+    return Path(text)
 
 
 def as_address(value: object) -> Address:
