@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +16,7 @@ from forewarn.agent.case import Consent
 from tests.agent.azure import SERVER_ERROR, Azure, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import DO, FAILED, NOW, UNDO, a_profile, a_run, a_step
+from tests.agent.outputs import files_no_longer_than
 from tests.agent.test_journal import FULL
 from tests.running import wait_until
 
@@ -95,4 +98,39 @@ def test_a_line_that_a_crash_cut_short_spoils_no_other(tmp_path: Path):
 def test_a_record_that_cannot_be_written_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     Audit(tmp_path / "nowhere" / "audit").write(CLOSED, PROFILE)
 
+    assert '"approved_by": "ann"' in caplog.text
+
+
+def test_a_record_that_the_disk_takes_in_part_is_taken_back_and_is_in_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    audit = Audit(tmp_path / "audit")
+    audit.write(CLOSED, PROFILE)
+    before = (tmp_path / "audit").read_text()
+
+    with files_no_longer_than(len(before) + 200):
+        audit.write(replace(CLOSED, event=replace(CLOSED.event, id="E2")), PROFILE)
+    cut = (tmp_path / "audit").read_text()
+    audit.write(replace(CLOSED, event=replace(CLOSED.event, id="E3")), PROFILE)
+
+    assert cut == before
+    assert '"event": "E2"' in caplog.text
+    lines = (tmp_path / "audit").read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines] == ["E1", "E3"]
+
+
+@pytest.mark.parametrize("kind", ["a pipe", "a device"])
+def test_a_record_waits_for_nobody_and_is_in_the_log_where_the_file_is_none(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path = tmp_path / "audit" if kind == "a pipe" else Path(os.devnull)
+    if kind == "a pipe":
+        os.mkfifo(path)
+    writing = threading.Thread(target=Audit(path).write, args=(CLOSED, PROFILE), daemon=True)
+
+    writing.start()
+    writing.join(30)
+
+    assert not writing.is_alive()
+    assert "and no file" in caplog.text
     assert '"approved_by": "ann"' in caplog.text

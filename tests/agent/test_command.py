@@ -348,6 +348,7 @@ def test_a_session_is_somebodys_only_if_all_of_it_is_theirs():
         ({"command": ["x"], "undo": "y"}, "undo is one text"),
         ({"command": ["x"], "environment": {"A-B": "1"}}, "'A-B', which is no name of a variable"),
         ({"command": ["x"], "user": "nobody-of-that-name"}, "there is no such user"),
+        ({"command": ["x"], "user": "\0"}, "user is '\\x00', and there is no such user"),
         ({"command": ["x"], "cwd": "/no/such/place"}, "where there is no directory"),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else "",

@@ -146,6 +146,27 @@ def test_explain_takes_an_event_a_document_and_standard_input(file: Path, tmp_pa
     assert [each["why"] for each in piped] == ["rule 1 (line 4) fits"]
 
 
+def test_explain_says_that_an_event_does_not_tell_whether_it_has_started(file: Path, tmp_path: Path):
+    (tmp_path / "one.json").write_text('{"EventType": "Reboot", "Resources": ["web-1"]}', encoding="utf-8")
+
+    shown = agent("explain", "--config", str(file), str(tmp_path / "one.json"))
+
+    assert shown.out.splitlines()[0] == "Reboot of web-1: it is not said whether it has started"
+
+
+@pytest.mark.parametrize("are_all", [False, True], ids=["some", "all"])
+def test_explain_does_not_take_what_it_cannot_read_for_no_events(file: Path, tmp_path: Path, *, are_all: bool):
+    document = {"Events": [None, {}] if are_all else [None, {}, event("A")]}
+    (tmp_path / "many.json").write_text(json.dumps(document), encoding="utf-8")
+
+    shown = agent("explain", "--config", str(file), "--json", str(tmp_path / "many.json"))
+
+    assert f"warning: {tmp_path}/many.json has an event without an EventId: 'null'." in shown.err
+    assert ("has events, and none that can be read." in shown.err) is are_all
+    assert shown.code == (1 if are_all else 0)
+    assert (shown.out == "") is are_all
+
+
 def test_explain_asks_the_endpoint_what_is_open_and_who_this_vm_is(file: Path, azure: Azure):
     azure.show(event("A", Resources=["web-0"]))
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -253,6 +254,43 @@ def test_a_secret_in_a_file_that_everybody_may_read_is_doubted(tmp_path: Path):
     assert len(warnings) == 1
     assert "agent.toml:3: secret is a secret in a file that everybody may read. Run chmod o-rwx" in warnings[0]
     assert "shared" not in warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("pipe", "audit_file is pipe, which is a pipe, a device or the like, and no file. Name a file;"),
+        ("directory", "audit_file is directory, which is a directory, and no file. Name a file;"),
+        ("no/such/file", "audit_file is no/such/file, and there is no directory no/such. Make the directory, or"),
+        ("agent.toml/file", "audit_file is agent.toml/file, and there is no directory agent.toml. Make the"),
+    ],
+)
+def test_what_can_be_no_audit_file_is_refused_wherever_it_was_said(name: str, words: str, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "directory").mkdir()
+
+    [by_the_file] = refusals(f"\naudit_file = '{tmp_path}/{name}'\n", tmp_path)
+    [by_a_variable] = refusals("", tmp_path, FOREWARN_AGENT_AUDIT_FILE=f"{tmp_path}/{name}")
+
+    assert by_the_file.startswith(f"agent.toml:2: {words}")
+    assert by_a_variable.startswith(f"FOREWARN_AGENT_AUDIT_FILE: {words}")
+
+
+@pytest.mark.parametrize("key", ["audit_file", "state_dir"])
+def test_what_can_be_no_path_is_refused(key: str, tmp_path: Path):
+    [refusal] = refusals(f'{key} = "\\u0000"', tmp_path)
+
+    assert refusal.startswith(f"agent.toml:1: {key}: '\\x00' can be no path.")
+
+
+@pytest.mark.parametrize("name", ["there", "new", "state/new", "parent/new"])
+def test_an_audit_file_may_be_new_also_where_the_agent_makes_the_directory(name: str, tmp_path: Path):
+    (tmp_path / "there").touch()
+    state = "state" if name.startswith("state") else "parent/state"
+
+    settings = read(f"state_dir = '{tmp_path}/{state}'\naudit_file = '{tmp_path}/{name}'\n", tmp_path)
+
+    assert settings.audit_file == tmp_path / name
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,17 @@ def test_what_is_not_this_vms_or_has_started_is_not_approved():
     assert words(started, "web-1", profile) == "There is nothing to approve: it has started."
 
 
+@pytest.mark.parametrize(
+    ("status", "said"), [("", "not said"), ("Completed", "Completed, and not Scheduled")], ids=["none", "another"]
+)
+def test_an_event_that_nobody_calls_started_is_not_said_to_be(status: str, said: str):
+    odd = Event("a", "Reboot", status, ("web-1",))
+
+    approval = words(odd, "web-1", Profile("p", approval=Approval.AFTER_SUCCESS))
+
+    assert approval == f"It is not approved: its EventStatus is {said}."
+
+
 def test_what_a_user_asked_for_may_be_approved_whatever_comes_of_the_steps():
     event = Event("a", "Reboot", resources=("web-1",), not_before=EVENT.not_before, source="User")
     profile = Profile("p", STEPS, approval=Approval.AT_ONCE_FOR_USER)

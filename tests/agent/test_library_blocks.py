@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from forewarn.agent import MaintenanceComing, until_maintenance
+from forewarn.agent import Change, MaintenanceComing, UntilMaintenance, until_maintenance
 from tests.agent.azure import Azure, event
+from tests.running import wait_until
 
 QUICK: dict[str, Any] = {"poll_seconds": 0.02}
 BOUND = 30
@@ -112,3 +115,77 @@ def test_the_cancellation_of_an_outer_block_is_not_swallowed_by_an_inner_one(azu
             outer.check()
 
     assert outer.event is not None
+
+
+# A `where` that raises.
+
+
+def needs_a_duration(change: Change) -> bool:
+    """As a program might say it that has never seen an event without one."""
+    return change.duration_seconds > 10  # type: ignore[operator]
+
+
+@pytest.fixture
+def odd(azure: Azure) -> Azure:
+    """An endpoint that announces an event at which `needs_a_duration` raises, and one that fits."""
+    azure.show(event("ODD", DurationInSeconds=None), event("FITS", DurationInSeconds=30))
+    return azure
+
+
+def test_what_where_raises_ends_the_block_and_reaches_who_awaits_it(odd: Azure):
+    async def work() -> None:
+        try:
+            async with until_maintenance(odd.url, where=needs_a_duration, **QUICK):
+                await asyncio.Event().wait()
+        finally:
+            task = asyncio.current_task()
+            assert task is not None
+            assert task.cancelling() == 0, "the cancellation was ours, and has ended with the block"
+
+    with pytest.raises(TypeError, match="not supported between instances of 'NoneType' and 'int'"):
+        asyncio.run(asyncio.wait_for(work(), BOUND))
+
+
+@pytest.mark.parametrize(
+    "ask", [UntilMaintenance.wait, UntilMaintenance.check, bool], ids=["wait", "check", "bool"]
+)
+def test_without_asyncio_what_where_raises_is_raised_where_the_block_asks(
+    odd: Azure, ask: Callable[[UntilMaintenance], object]
+):
+    with (
+        pytest.raises(TypeError, match="not supported between instances"),
+        until_maintenance(odd.url, where=needs_a_duration, **QUICK) as maintenance,
+    ):
+        wait_until(lambda: bool(ask(maintenance)), "an error")
+
+
+def test_what_where_raises_is_raised_at_the_end_of_a_block_that_never_asks(odd: Azure):
+    has_failed = threading.Event()
+
+    def fail(_: Change) -> bool:
+        has_failed.set()
+        raise ZeroDivisionError
+
+    def work() -> None:
+        with until_maintenance(odd.url, where=fail, **QUICK):
+            assert has_failed.wait(BOUND)
+
+    with pytest.raises(ZeroDivisionError):
+        work()
+
+
+def test_an_error_of_the_block_goes_first_and_what_where_raised_is_logged(
+    odd: Azure, caplog: pytest.LogCaptureFixture
+):
+    async def work() -> None:
+        async with until_maintenance(odd.url, where=needs_a_duration, **QUICK):
+            try:
+                await asyncio.Event().wait()
+            finally:
+                raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(asyncio.wait_for(work(), BOUND))
+
+    assert "`where` failed" in caplog.text
+    assert "TypeError" in caplog.text

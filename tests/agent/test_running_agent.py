@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import pytest
 
 from tests.agent.azure import Azure, event
-from tests.agent.running_command import FOREWARN, Outcome, agent, bare
+from tests.agent.outputs import full_pipe
+from tests.agent.running_command import FOREWARN, Outcome, agent, bare, process
 from tests.running import free_port, wait_until
 
 ID = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA"
@@ -55,18 +58,28 @@ class Running:
         self._where = ("--config", str(file), "--state-dir", str(tmp_path / "state"))
         self._where += ("--listen", f"127.0.0.1:{free_port()}")
         self._endpoint = endpoint
+        self.log = ""  # of the last one that ran
+        self.pid = 0
 
     @contextmanager
-    def run(self, *arguments: str) -> Iterator[Running]:
-        command = [FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
-        process = subprocess.Popen(command, env=bare(), stderr=subprocess.PIPE)
+    def run(
+        self,
+        *arguments: str,
+        stderr: int | TextIO = subprocess.PIPE,
+        ending: signal.Signals = signal.SIGTERM,
+        before: Sequence[str] = (),
+    ) -> Iterator[Running]:
+        command = [*before, FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
+        running = subprocess.Popen(command, env=bare(), stderr=stderr)
         try:
             wait_until(lambda: self.tell("status").code == 0, "the agent to answer")
+            self.pid = running.pid
             yield self
         finally:
-            process.terminate()
-            _, err = process.communicate(timeout=20)
-        assert process.returncode == 0, err.decode()
+            running.send_signal(ending)
+            _, err = running.communicate(timeout=20)
+        self.log = (err or b"").decode()
+        assert running.returncode == 0, self.log
 
     def tell(self, *arguments: str) -> Outcome:
         return agent(*arguments, *self._where)
@@ -121,3 +134,42 @@ def test_a_signal_ends_the_agent_whatever_lock_its_thread_holds():
     ended = subprocess.run([sys.executable, "-c", SIGNALLED], env=bare(), timeout=30, check=False)
 
     assert ended.returncode == 0
+
+
+def test_an_agent_whose_log_nobody_reads_prepares_answers_and_stops_as_any_other(running: Running, azure: Azure):
+    with full_pipe() as pipe, running.run(stderr=pipe.stream) as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+        there.tell("approve", "4f1c")
+        wait_until(lambda: azure.approved == [ID], "the approval")
+
+    assert running.notes.read_text() == "do\n"
+
+
+def test_what_is_doubtful_in_the_file_is_said_in_a_line_of_log(tmp_path: Path):
+    file = tmp_path / "agent.toml"
+    file.write_text("[profiles.unused]\n")
+
+    ended = process([FOREWARN, "agent", "run", "--config", str(file), "--state-dir", f"{file}/none"])
+
+    doubt, refusal = [json.loads(line) for line in ended.err.splitlines()]
+    assert (doubt["level"], doubt["message"].startswith(f"{file}:1: No rule leads to")) == ("warning", True)
+    assert (ended.code, refusal["level"]) == (1, "error")
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_the_agent_cleanly_and_the_last_line_of_its_log_says_so(
+    running: Running, ending: signal.Signals
+):
+    with running.run(ending=ending) as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+
+    assert json.loads(running.log.splitlines()[-1])["message"] == "stopped"
+
+
+def test_an_agent_that_is_to_outlive_its_terminal_does(running: Running):
+    with running.run(before=("/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh")) as there:
+        there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
+        lines = Path(f"/proc/{there.pid}/status").read_text().splitlines()
+        ignored = next(int(line.split()[1], 16) for line in lines if line.startswith("SigIgn:"))
+
+    assert ignored & 1 << signal.SIGHUP - 1

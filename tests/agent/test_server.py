@@ -212,6 +212,7 @@ def test_who_does_not_have_the_token_may_say_nothing(office: Office, said: str):
         ("POST", "/events/E1/explode", b"", 404),
         ("POST", "/events/E1/approve", b"[]", 400),
         ("POST", "/events/E1/approve", b"{", 400),
+        ("POST", "/events/E1/approve", b"[" * 50_000, 400),
     ],
 )
 def test_what_makes_no_sense_is_refused(office: Office, method: str, path: str, body: bytes, status: int):

@@ -9,7 +9,10 @@ from pathlib import PurePath
 def main() -> None:
     """Run the command and leave with the right exit code."""
     try:
-        from forewarn.agent.commands import run_command  # noqa: PLC0415 - the loading itself may be interrupted
+        from forewarn.agent.streams import stop_gaps  # noqa: PLC0415 - the loading itself may be interrupted
+
+        stop_gaps()
+        from forewarn.agent.commands import run_command  # noqa: PLC0415 - the same
 
         code = run_command(sys.argv[1:], _name_of(sys.argv[0]))
     except KeyboardInterrupt:

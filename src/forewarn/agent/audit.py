@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from forewarn.agent.policy import Profile
 
 _TAIL_BYTES = 256 * 1024
 _MOST_WRITTEN = 2000  # lives that are remembered
+_AT_ONCE = sum(getattr(os, each, 0) for each in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
 
 log = logging.getLogger("forewarn.agent")
 
@@ -98,27 +100,47 @@ class Audit:
 def _lives_in(path: Path) -> Iterator[tuple[str, str]]:
     """Of which lives of which events the last lines tell."""
     try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - _TAIL_BYTES))
-            lines = file.read().splitlines()
+        with _opened(path, os.O_RDONLY) as file:
+            os.lseek(file, max(0, os.fstat(file).st_size - _TAIL_BYTES), os.SEEK_SET)
+            lines = os.read(file, _TAIL_BYTES).splitlines()
     except FileNotFoundError:
         return
     for line in lines:
-        with suppress(ValueError, KeyError, TypeError):  # it was cut short
+        with suppress(ValueError, KeyError, TypeError, RecursionError):  # it was cut short, or is not ours
             said = json.loads(line)
             yield str(said["event"]), str(said["first_seen_at"])
 
 
 def _append(path: Path, line: str, *, is_lasting: bool) -> None:
-    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o640)
-    try:
+    """Add a line, whole or not at all."""
+    with _opened(path, os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
         size = os.fstat(file).st_size
         os.lseek(file, max(0, size - 1), os.SEEK_SET)
         # A line that was cut short by a crash is ended, so that this one stands alone.
         is_cut = size > 0 and os.read(file, 1) != b"\n"
-        os.write(file, f"{chr(10) if is_cut else ''}{line}\n".encode())
+        left = f"{chr(10) if is_cut else ''}{line}\n".encode()
+        written = 0
+        try:
+            while left:
+                count = os.write(file, left)
+                left, written = left[count:], written + count
+        except OSError:
+            # A disk that has no more room takes what fits. If nobody has added anything, that is taken back.
+            if written and os.fstat(file).st_size == size + written:
+                os.ftruncate(file, size)
+            raise
         if is_lasting:
             os.fsync(file)
+
+
+@contextmanager
+def _opened(path: Path, how: int) -> Iterator[int]:
+    """The file, opened without waiting for anybody. What is none, as a pipe, would hold up whoever writes."""
+    file = os.open(path, how | _AT_ONCE, 0o640)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise OSError("it is a pipe, a device or the like, and no file")
+        yield file
     finally:
         os.close(file)
 

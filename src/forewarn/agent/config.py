@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from forewarn.agent import handlers as built_in
-from forewarn.agent.config_checks import check_listeners, check_profile, check_rules
+from forewarn.agent.config_checks import check_audit_file, check_listeners, check_profile, check_rules
 from forewarn.agent.config_keys import ENVIRONMENT_PREFIX, PEERS, SETTINGS, Key
 from forewarn.agent.config_options import read_secret_at
 from forewarn.agent.config_policy import Handlers, read_profiles, read_rules
@@ -57,6 +57,7 @@ def read_settings(
     settings = Settings(**values, source=reading.file)
     if DISCOVER in settings.endpoints:
         _check_discovery(reading, environment)
+    check_audit_file(reading, settings)
     settings = _read_tables(reading, said, settings, handlers)
     problems, warnings = _in_order(reading.problems), _in_order(reading.warnings)
     if problems:
@@ -120,10 +121,10 @@ def _from_texts(reading: Reading, texts: Mapping[Key, Any], source: str) -> dict
     for key, said in texts.items():
         if said is None:
             continue
+        place = reading.said_by[key.name] = key.variable if source == "variable" else key.flag
         try:
             values[key.target] = key.read(key.from_text(said) if isinstance(said, str) else said)
         except ValueError as problem:
-            place = key.variable if source == "variable" else key.flag
             reading.problems.append(Problem(place, 0, sentence(str(problem)), sentence(key.help)))
     return values
 

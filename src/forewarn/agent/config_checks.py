@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping, Sequence
 
 from forewarn.agent.config_reading import Reading
@@ -69,6 +70,30 @@ def check_listeners(reading: Reading, settings: Settings) -> None:
             f"{host}:{port} is already where the agent listens.",
             "Take another port.",
         )
+
+
+def check_audit_file(reading: Reading, settings: Settings) -> None:
+    """A record goes into a file: into what is none, or cannot become one, it would not go."""
+    file = settings.audit_file
+    if file is None:
+        return
+    place, own = file.absolute().parent, settings.state_dir.absolute()
+    try:
+        mode = file.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if not place.is_dir() and place not in {own, *own.parents}:  # which the agent makes
+            reading.refuse_setting(
+                "audit_file",
+                f"audit_file is {file}, and there is no directory {place}.",
+                "Make the directory, or name a file in another.",
+            )
+    except OSError:  # who may not look cannot tell; the agent may be somebody else
+        return
+    else:
+        if not stat.S_ISREG(mode):
+            kind = "a directory" if stat.S_ISDIR(mode) else "a pipe, a device or the like"
+            advice = "Name a file; it is made when there is something to write."
+            reading.refuse_setting("audit_file", f"audit_file is {file}, which is {kind}, and no file.", advice)
 
 
 def _called(rule: Rule, index: int) -> str:

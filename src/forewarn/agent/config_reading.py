@@ -29,6 +29,7 @@ class Reading:
     warnings: list[Problem] = field(default_factory=list)
     rule_paths: list[TomlPath] = field(default_factory=list)  # of the rules that could be read
     step_paths: dict[tuple[str, str], TomlPath] = field(default_factory=dict)  # by profile and step
+    said_by: dict[str, str] = field(default_factory=dict)  # by setting: the variable or flag that says it
 
     @property
     def path(self) -> Path:
@@ -43,6 +44,13 @@ class Reading:
     def refuse(self, path: TomlPath, message: str, advice: str = "") -> None:
         """Something that cannot stay."""
         self.problems.append(Problem(self.file, self.places.line(path), message, advice))
+
+    def refuse_setting(self, name: str, message: str, advice: str = "") -> None:
+        """A setting that cannot stay, wherever it was said."""
+        if name in self.said_by:
+            self.problems.append(Problem(self.said_by[name], 0, message, advice))
+        else:
+            self.refuse((name,), message, advice)
 
     def warn(self, path: TomlPath, message: str, advice: str = "") -> None:
         """Something that is probably not meant."""

@@ -36,7 +36,7 @@ def as_text(value: object) -> str:
 def as_full_text(value: object) -> str:
     """A text with something in it."""
     if not as_text(value).strip():
-        raise ValueError("it is empty; write something, or leave the key out")
+        raise ValueError("it is empty; write something, or leave it out")
     return as_text(value)
 
 
@@ -115,7 +115,10 @@ def member_of(kind: type[StrEnum]) -> Callable[[object], StrEnum]:
 
 def as_path(value: object) -> Path:
     """A path."""
-    return Path(as_full_text(value))
+    text = as_full_text(value)
+    if "\0" in text:
+        raise ValueError(f"{_shown(text)} can be no path")
+    return Path(text)
 
 
 def as_address(value: object) -> Address:

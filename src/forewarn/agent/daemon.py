@@ -43,9 +43,11 @@ OpenJournal = Callable[[Path | None], Journal]
 
 
 def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
-    """Run until SIGTERM or SIGINT. 0: stopped as asked; 1: could not begin, which was said."""
-    begin_logging(settings, secrets_of(settings, handlers.find))
+    """Run until SIGTERM, SIGINT or SIGHUP. 0: stopped as asked; 1: could not begin, which was said."""
     with ExitStack() as at_the_end:
+        at_the_end.callback(begin_logging(settings, secrets_of(settings, handlers.find)).close)
+        for warning in settings.warnings:
+            log.warning("%s", warning)
         try:
             agent = Agent(settings, boot_id() if boot is None else boot, open_journal, at_the_end)
         except (CannotBegin, JournalProblem, Held) as problem:
@@ -143,7 +145,12 @@ class Agent:
     def _heed_signals(self) -> None:
         # A handler interrupts the keeper, whatever locks that holds: so it takes none, and only leaves a message.
         with suppress(ValueError):  # not on the main thread: then somebody else heeds them
-            for each in (signal.SIGTERM, signal.SIGINT):
+            for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+                each = getattr(signal, name, None)  # there is no SIGHUP on Windows
+                if each is None or (
+                    name == "SIGHUP" and signal.getsignal(each) is signal.SIG_IGN
+                ):  # as with nohup
+                    continue
                 signal.signal(each, lambda *_: self.keeper.send(Leave()))
 
     def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:

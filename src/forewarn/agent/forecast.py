@@ -46,8 +46,11 @@ def foresee(event: Event, vm: str, profile: Profile, now: datetime, *, is_slow: 
 
 def approval_in_words(event: Event, vm: str, profile: Profile, quick: Forecast, slow: Forecast) -> str:
     """When the event will be approved, in a sentence, or why it will not be."""
-    if not event.is_scheduled:
+    if event.has_started:
         return "There is nothing to approve: it has started."
+    if not event.is_scheduled:
+        status = f"{event.status}, and not Scheduled" if event.status else "not said"
+        return f"It is not approved: its EventStatus is {status}."
     if profile.approval is Approval.NEVER:
         return f"It is not approved: profile {profile.name} never does."
     if not (vm or profile.approves_others):

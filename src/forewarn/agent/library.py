@@ -7,31 +7,27 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeVar
 
-from forewarn.agent.changes import OVER, Change, Register
-from forewarn.agent.clock import Clock
-from forewarn.agent.endpoints import Endpoints, told_by
-from forewarn.agent.events import Sighting
-from forewarn.agent.metadata import EndpointError, Metadata
-from forewarn.agent.names import Names
+from forewarn.agent.changes import OVER, Change
+from forewarn.agent.config_values import as_endpoints, as_text, as_texts, seconds
+from forewarn.agent.endpoints import told_by
+from forewarn.agent.observing import Observer
 from forewarn.agent.settings import AZURE, Settings
-from forewarn.agent.watching import Trouble, Watcher
+from forewarn.agent.watching import Trouble
 
 if TYPE_CHECKING:
     import asyncio
 
-_NAME_SECONDS = 5.0  # how long events wait for this VM's name: a notice may be short, and the hostname may do
-_NAME_PAUSES_SECONDS = (10, 30, 60, 300)  # between questions for it; the last one repeats
-_STOP_SECONDS = 5.0
+_LEAST_POLL_SECONDS = 0.01
+_T = TypeVar("_T")
 
 log = logging.getLogger("forewarn.agent")
 
@@ -39,7 +35,7 @@ log = logging.getLogger("forewarn.agent")
 def watch(
     endpoint: str | Sequence[str] = "",
     *,
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     api_version: str = "",
     poll_seconds: float = 1,
     on_trouble: Callable[[Trouble], None] | None = None,
@@ -48,116 +44,51 @@ def watch(
 
     The endpoint is a URL, several, or "discover"; without one, what SCHEDULEDEVENTSIP in the environment says, or
     else Azure's address. `names` are names of this VM besides those that the endpoint and the machine know.
+    `ValueError` says what cannot be meant.
     """
+    if on_trouble is not None:
+        _read("on_trouble", _as_function, on_trouble)
     return Watch(_settings(endpoint, names, api_version, poll_seconds), on_trouble)
 
 
 def until_maintenance(
     endpoint: str | Sequence[str] = "",
     *,
-    names: Sequence[str] = (),
+    names: str | Sequence[str] = (),
     api_version: str = "",
     poll_seconds: float = 1,
     where: Callable[[Change], bool] = lambda _: True,
 ) -> UntilMaintenance:
     """A block that is cancelled when maintenance of this VM is coming: `async with`, or `with` and `check()`."""
+    _read("where", _as_function, where)
     return UntilMaintenance(_settings(endpoint, names, api_version, poll_seconds), where)
 
 
 def _settings(
-    endpoint: str | Sequence[str], names: Sequence[str], api_version: str, poll_seconds: float
+    endpoint: str | Sequence[str], names: str | Sequence[str], api_version: str, poll_seconds: float
 ) -> Settings:
-    if not endpoint:
-        endpoint = told_by(os.environ) or AZURE
-    endpoints = (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
-    return Settings(endpoints=endpoints, names=tuple(names), api_version=api_version, poll_seconds=poll_seconds)
+    return Settings(
+        endpoints=_read("endpoint", as_endpoints, endpoint or told_by(os.environ) or AZURE),
+        names=_read("names", as_texts, names),
+        api_version=_read("api_version", as_text, api_version),
+        poll_seconds=_read("poll_seconds", seconds(_LEAST_POLL_SECONDS), poll_seconds),
+    )
 
 
-class Observer:
-    """A thread that watches, and tells of every change."""
+def _read(argument: str, read: Callable[[object], _T], said: object) -> _T:
+    """What an argument means; refused with its name, in a sentence."""
+    if isinstance(said, Iterable) and not isinstance(said, str):
+        said = tuple(said)
+    try:
+        return read(said)
+    except ValueError as problem:
+        raise ValueError(f"{argument}: {str(problem).rstrip('.')}.") from None
 
-    def __init__(
-        self,
-        settings: Settings,
-        tell: Callable[[Change], None],
-        on_trouble: Callable[[Trouble], None] | None = None,
-    ) -> None:
-        self._clock = Clock()
-        self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
-        self._names = Names(settings.names, socket.gethostname())
-        self._register = Register(
-            self._names.which,
-            self._metadata.approve,
-            self._clock.now,
-            settings.longest_look,
-            settings.apart_seconds,
-        )
-        self._tell = tell
-        self._told_blind = False
-        self._is_asking = False  # for this VM's name, in a thread of its own: it may hang, and looking must not
-        self._has_name = threading.Event()  # or has waited for it long enough
-        self._patience = threading.Timer(_NAME_SECONDS, self._go_on_with_name)
-        self._patience.daemon = True
-        self._stop = threading.Event()
-        on_trouble = on_trouble or self._log_trouble
-        self._watcher = Watcher(self._metadata, self._clock, settings, self._on_sighting, on_trouble)
-        self._thread = threading.Thread(
-            target=self._watcher.run, args=(self._stop,), name="forewarn-watch", daemon=True
-        )
 
-    def start(self) -> None:
-        """Begin to watch."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Watch no longer; returns at once."""
-        self._stop.set()
-        self._patience.cancel()
-        self._watcher.look_again()
-
-    def join(self) -> None:
-        """Wait for the thread to end."""
-        if self._thread.is_alive() and self._thread is not threading.current_thread():
-            self._thread.join(_STOP_SECONDS)
-
-    def _on_sighting(self, sighting: Sighting) -> None:
-        self._told_blind = False
-        if not self._is_asking:
-            self._is_asking = True
-            self._patience.start()
-            threading.Thread(target=self._ask_for_name, name="forewarn-name", daemon=True).start()
-        if not self._has_name.is_set():
-            return  # whose events these are is not known yet; there is another look as soon as it is
-        for change in self._register.note(sighting):
-            self._tell(change)
-        if self._register.look_after is not None:
-            self._watcher.look_again(self._register.look_after)
-
-    def _ask_for_name(self) -> None:
-        """Ask who this is, until the endpoint tells; until then it is left to the hostname."""
-        tries = 0
-        while not self._stop.is_set():
-            try:
-                self._names.learn(self._metadata.compute_name())
-            except EndpointError as problem:
-                level = logging.DEBUG if tries else logging.WARNING
-                log.log(level, "the endpoint does not say which VM this is: %s", problem.message)
-            self._go_on_with_name()
-            if self._names.compute_name:
-                return
-            self._stop.wait(_NAME_PAUSES_SECONDS[min(tries, len(_NAME_PAUSES_SECONDS) - 1)])
-            tries += 1
-
-    def _go_on_with_name(self) -> None:
-        if not self._has_name.is_set() or self._names.compute_name:
-            self._has_name.set()
-            self._patience.cancel()
-            self._watcher.look_again()
-
-    def _log_trouble(self, trouble: Trouble) -> None:
-        if trouble.is_blind and not self._told_blind:
-            log.warning("no answer since %s: %s", f"{trouble.since:%H:%M:%SZ}", trouble.message)
-        self._told_blind = trouble.is_blind
+def _as_function(value: object) -> object:
+    if not callable(value):
+        raise ValueError(f"{value!r} is no function")  # noqa: TRY004 - told like all the others
+    return value
 
 
 class _Inbox:
@@ -284,7 +215,9 @@ class UntilMaintenance:
     def __init__(self, settings: Settings, where: Callable[[Change], bool]) -> None:
         self.event: Change | None = None
         self._where = where
-        self._came = threading.Event()
+        self._problem: BaseException | None = None  # what `where` has raised
+        self._has_raised = False  # to whoever asked in the block
+        self._came = threading.Event()  # or `where` has failed: either ends the block
         self._observer = Observer(settings, self._note)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[object] | None = None
@@ -293,21 +226,30 @@ class UntilMaintenance:
 
     def __bool__(self) -> bool:
         """Whether it is coming."""
-        return self._came.is_set()
+        self._raise_problem()
+        return self.event is not None
 
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until it is coming, or the seconds are over; whether it is coming."""
-        return self._came.wait(seconds)
+        self._came.wait(seconds)
+        return bool(self)
 
     def check(self) -> None:
         """End the block if it is coming."""
+        self._raise_problem()
         if self.event is not None:
             raise MaintenanceComing(self.event)
 
     def _note(self, change: Change) -> None:
-        if self.event is not None or not change.is_mine or change.what in OVER or not self._where(change):
+        if self._came.is_set() or not change.is_mine or change.what in OVER:
             return
-        self.event = change
+        try:
+            if not self._where(change):
+                return
+        except BaseException as problem:  # noqa: BLE001 - it is the program's own, and raised there
+            self._problem = problem
+        else:
+            self.event = change
         self._came.set()
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
@@ -327,7 +269,7 @@ class UntilMaintenance:
     ) -> bool:
         self._observer.stop()
         self._observer.join()
-        return isinstance(problem, MaintenanceComing) and problem.event is self.event
+        return self._leave(problem, is_ended=self._is_own(problem))
 
     async def __aenter__(self) -> Self:
         import asyncio  # noqa: PLC0415 - not for programs without it
@@ -345,10 +287,27 @@ class UntilMaintenance:
 
         task, self._task = self._task, None
         self._observer.stop()
-        if isinstance(problem, MaintenanceComing):
-            return problem.event is self.event
-        if task is None or not self._has_cancelled:
-            return False
-        # Only our own cancellation ends here; somebody else's goes on its way.
-        is_ours_alone = task.uncancel() <= self._cancels_before
-        return is_ours_alone and isinstance(problem, asyncio.CancelledError)
+        is_ended = self._is_own(problem)
+        if task is not None and self._has_cancelled:
+            # Only our own cancellation ends here; somebody else's goes on its way.
+            is_ours_alone = task.uncancel() <= self._cancels_before
+            is_ended = is_ended or (is_ours_alone and isinstance(problem, asyncio.CancelledError))
+        return self._leave(problem, is_ended=is_ended)
+
+    def _is_own(self, problem: BaseException | None) -> bool:
+        """Whether it is what `check` raises."""
+        return isinstance(problem, MaintenanceComing) and problem.event is self.event
+
+    def _raise_problem(self) -> None:
+        if self._problem is not None:
+            self._has_raised = True
+            raise self._problem
+
+    def _leave(self, problem: BaseException | None, *, is_ended: bool) -> bool:
+        """Whether the block ends well. What `where` raised is raised here, if nobody has been told of it."""
+        if self._problem is None or self._has_raised:
+            return is_ended
+        if problem is None or is_ended:
+            self._raise_problem()
+        log.error("`where` failed, and the block has ended by something else", exc_info=self._problem)
+        return is_ended

@@ -12,24 +12,55 @@ from typing import Any, TextIO
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.secrecy import concealing
 from forewarn.agent.settings import Settings
+from forewarn.agent.writing import Writer
 
 _OWN = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _SHORTEST_PERHAPS = 8  # of texts that may be secrets and mostly are not
+_FLUSH_SECONDS = 2.0  # for lines that nobody takes; whoever ends waits no longer
 
 
-def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | None = None) -> logging.Handler:
-    """From now on `forewarn.agent` logs to standard error, or to the stream."""
+def begin_logging(settings: Settings, secrets: Iterable[str], stream: TextIO | None = None) -> Outlet:
+    """From now on `forewarn.agent` logs to standard error, or to the stream; until the outlet is closed."""
     stream = stream or sys.stderr
     is_plain = settings.log_format == "plain" or (settings.log_format == "auto" and stream.isatty())
-    writer = logging.StreamHandler(stream)
     conceal = concealing(secrets)
-    writer.setFormatter(Plain(conceal) if is_plain else Json(conceal))
+    outlet = Outlet(stream, Plain(conceal) if is_plain else Json(conceal))
     logger = logging.getLogger("forewarn.agent")
-    logger.handlers = [writer]
+    logger.handlers = [outlet]
     logger.setLevel(logging.INFO)
     logger.propagate = False
     logging.raiseExceptions = False  # a log that nobody takes any more ends nothing
-    return writer
+    return outlet
+
+
+class Outlet(logging.Handler):
+    """Gives lines to the thread that writes them: whoever logs never waits for whoever reads."""
+
+    def __init__(self, stream: TextIO, formatter: logging.Formatter) -> None:
+        super().__init__()
+        self.setFormatter(formatter)
+        self._writer = Writer(stream, self._word_for)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Have the record written."""
+        try:
+            self._writer.put(self.format(record))
+        except Exception:  # noqa: BLE001 - a line that cannot be made ends nothing
+            self.handleError(record)
+
+    def flush(self, seconds: float = _FLUSH_SECONDS) -> None:
+        """Wait until all lines are written, but no longer than this."""
+        self._writer.flush(seconds)
+
+    def close(self) -> None:
+        """Take no more lines; those that are there are written, if somebody takes them soon."""
+        self.flush()
+        self._writer.close()
+        super().close()
+
+    def _word_for(self, lost: int) -> str:
+        words = f"lines of log that are missing here, as nobody took them: {lost}"
+        return self.format(logging.LogRecord("forewarn.agent", logging.WARNING, "", 0, words, (), None))
 
 
 def secrets_of(settings: Settings, find: Callable[[str], Handler]) -> set[str]:

@@ -143,7 +143,7 @@ class Desk:
             return _no(401, "That needs `Authorization: Bearer` with the token in the agent's state_dir.")
         try:
             said = json.loads(request.body or b"{}")
-        except ValueError:
+        except (ValueError, RecursionError):
             said = None
         if not isinstance(said, dict):
             return _no(400, 'The body is a JSON object: {"by": "who", "now": false}.')

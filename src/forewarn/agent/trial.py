@@ -8,6 +8,7 @@ from __future__ import annotations
 import queue
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -22,6 +23,7 @@ from forewarn.agent.policy import Approval, Profile, Step
 from forewarn.agent.steps import UNDO_TRIES, Begin, Skip, Stop
 
 _GRACE_SECONDS = 10  # how much longer than its time a handler may take to come back
+_LOOK_UP_SECONDS = 1.0  # a signal that comes right before a wait is heeded after it, so none is longer
 _MOST_ROUNDS = 100_000
 
 
@@ -109,10 +111,9 @@ class Trial:
             # What is told to stop is told so until it has; that alone is no reason not to wait for it.
             if any(not isinstance(move, Stop) for move in wanted.moves) and not self._case.closed_at:
                 continue
-            if self._running or (wanted.wake_at is not None and not self._case.closed_at):
-                self._await(wanted.wake_at)
-            else:
+            if not self._running and (wanted.wake_at is None or self._case.closed_at):
                 return
+            self._await(wanted.wake_at)
 
     def _take(self, move: Move) -> None:
         now = self._clock.now()
@@ -173,7 +174,7 @@ class Trial:
         if wake_at is not None:
             longest = min(longest, max(0.0, (wake_at - self._clock.now()).total_seconds()))
         try:
-            answer = self._answers.get(timeout=longest)
+            answer = self._next_answer(longest)
         except queue.Empty:
             if wake_at is None:
                 self._give_up()
@@ -185,6 +186,13 @@ class Trial:
         if self._running.get((move.step.name, move.direction), (None,))[0] is move:
             del self._running[move.step.name, move.direction]
             self._end(move.step, move.direction, result, seconds)
+
+    def _next_answer(self, seconds: float) -> tuple[Begin, Result, float] | None:
+        while seconds > _LOOK_UP_SECONDS:
+            with suppress(queue.Empty):
+                return self._answers.get(timeout=_LOOK_UP_SECONDS)
+            seconds -= _LOOK_UP_SECONDS
+        return self._answers.get(timeout=seconds)
 
     def _give_up(self) -> None:
         for move, stop in list(self._running.values()):

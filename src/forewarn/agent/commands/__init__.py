@@ -1,29 +1,32 @@
 """The command `forewarn agent`: finds the subcommand, and turns errors into sentences and exit codes.
 
-0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable.
+0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable, 128 + N ended by signal N.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import SimpleNamespace
 
-from forewarn.agent.commands.output import Failure, complain
+from forewarn.agent.commands.output import Failure, complain, finish
 from forewarn.agent.config_problems import ConfigProblems
+from forewarn.agent.streams import lose
 
 PROGRAM = "forewarn agent"
 
 
 def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
     """Run the command; its exit code."""
+    return finish(_run(arguments, program))
+
+
+def _run(arguments: Sequence[str], program: str) -> int:
     try:
         given = _parse(arguments, program)
         # A command pays for its own imports only: an agent that runs has to stay small.
         code: int = import_module(f"{__name__}.{given.module}").run(given)
-        sys.stdout.flush()
     except SystemExit as leaving:  # of argparse, which has said why
         return leaving.code if isinstance(leaving.code, int) else 2
     except ConfigProblems as problems:
@@ -34,7 +37,7 @@ def run_command(arguments: Sequence[str], program: str = PROGRAM) -> int:
         complain(failure.message, failure.hint)
         return failure.code
     except BrokenPipeError:  # a reader that has seen enough is no failure
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        lose(sys.stdout)
         return 0
     except KeyboardInterrupt:
         return 130

@@ -51,7 +51,7 @@ class RunningAgent:
     def _read(self, response: Response) -> Any:  # noqa: ANN401 - whatever it answers
         try:
             said = json.loads(response.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             said = {"message": response.body[:200].decode("utf-8", "replace")}
         if response.status in _OK:
             return said

@@ -13,9 +13,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from forewarn.agent.clock import Clock
-from forewarn.agent.commands.output import UNREACHABLE, USAGE, Failure, at, fields, say, show_json, span
+from forewarn.agent.commands.output import UNREACHABLE, USAGE, Failure, at, complain, fields, say, show_json, span
 from forewarn.agent.commands.reading import invent, names_of, settings_of
-from forewarn.agent.events import Event, Unreadable, read_document, read_event, read_instant
+from forewarn.agent.events import Document, Event, Unreadable, read_document, read_event, read_instant
 from forewarn.agent.forecast import Forecast, Moment, approval_in_words, foresee, undone_after
 from forewarn.agent.names import Names
 from forewarn.agent.policy import Profile
@@ -66,9 +66,19 @@ def _from_file(name: str) -> Sequence[Event]:
         if event is not None:
             return [event]
     try:
-        return read_document(body).events
+        document = read_document(body)
     except Unreadable as problem:
         raise Failure(f"{name} is neither an event nor a document of them. {problem}.") from None
+    return _readable(document, name)
+
+
+def _readable(document: Document, source: str) -> Sequence[Event]:
+    """The events of a document; what cannot be read is said, and never taken for no events."""
+    for each in (*document.oddities, *document.repeated):
+        complain(f"{source} has {each}.", label="warning")
+    if document.oddities and not document.events:
+        raise Failure(f"{source} has events, and none that can be read.")
+    return document.events
 
 
 def _open_now(settings: Settings, names: Names, clock: Clock) -> Sequence[Event]:
@@ -90,7 +100,7 @@ def _open_now(settings: Settings, names: Names, clock: Clock) -> Sequence[Event]
         metadata.close()
     if answer.server_date is not None:
         clock.learn(answer.server_date)
-    return answer.document.events if answer.document else ()
+    return _readable(answer.document, answer.endpoint or "The endpoint") if answer.document else ()
 
 
 def _now(given: SimpleNamespace, clock: Clock) -> datetime:
@@ -120,7 +130,8 @@ def _tell(event: Event, settings: Settings, names: Names, now: datetime) -> None
 
 
 def _headline(event: Event, now: datetime) -> str:
-    parts = [f"{event.type} of {', '.join(event.resources) or 'nothing'}: {event.status}"]
+    status = event.status or "it is not said whether it has started"
+    parts = [f"{event.type} of {', '.join(event.resources) or 'nothing'}: {status}"]
     if event.not_before is not None:
         left = (event.not_before - now).total_seconds()
         when = f"in {span(left)}" if left >= 0 else f"{span(left)} ago"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime
+
+from forewarn.agent.streams import lose
 
 FAILED, USAGE, UNREACHABLE = 1, 2, 3
 _DAY, _HOUR, _MINUTE = 86400, 3600, 60
@@ -23,19 +26,52 @@ class Failure(Exception):
 
 def say(text: str = "") -> None:
     """A line of the result."""
-    print(printable(text))
+    with _lost_on_failure():
+        print(printable(text))
 
 
 def show_json(value: object) -> None:
     """A result for programs."""
-    print(json.dumps(value, indent=2, ensure_ascii=False))
+    with _lost_on_failure():
+        print(json.dumps(value, indent=2, ensure_ascii=False))
 
 
 def complain(message: str, hint: str = "", label: str = "error") -> None:
-    """What went wrong, to stderr."""
-    print(f"{label}: {printable(message)}", file=sys.stderr)
-    if hint:
-        print(f"hint:  {printable(hint)}", file=sys.stderr)
+    """What went wrong, to stderr. If nobody takes it there, nobody is told."""
+    try:
+        print(f"{label}: {printable(message)}", file=sys.stderr)
+        if hint:
+            print(f"hint:  {printable(hint)}", file=sys.stderr)
+    except OSError:
+        lose(sys.stderr)
+
+
+def finish(code: int) -> int:
+    """Write what is still to be written. The exit code, which says so if a result went nowhere."""
+    try:
+        with _lost_on_failure():
+            sys.stdout.flush()
+    except BrokenPipeError:  # a reader that has seen enough is no failure
+        lose(sys.stdout)
+    except Failure as failure:
+        complain(failure.message)
+        code = code or failure.code
+    try:
+        sys.stderr.flush()
+    except OSError:
+        lose(sys.stderr)
+    return code
+
+
+@contextmanager
+def _lost_on_failure() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as problem:
+        lose(sys.stdout)
+        raise Failure(f"The result cannot be written: {problem.strerror or problem}.") from None
 
 
 def fields(pairs: Iterable[tuple[str, str | list[str]]]) -> None:

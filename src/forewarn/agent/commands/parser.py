@@ -12,7 +12,10 @@ from forewarn import __version__
 from forewarn.agent.config_keys import SETTINGS, Key
 from forewarn.agent.config_values import as_flag
 
-_EPILOG = "Exit codes: 0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable."
+_EPILOG = (
+    "Exit codes: 0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable, "
+    "128 and more: ended by a signal."
+)
 _CONFIG_HELP = "The file; else FOREWARN_AGENT_CONFIG, else /etc/forewarn/agent.toml where there is one."
 
 # name, module, one line, what the help says

@@ -36,7 +36,7 @@ def run(given: SimpleNamespace) -> int:
 def _settings_of(given: SimpleNamespace) -> Settings:
     from forewarn.agent.commands.reading import settings_of  # noqa: PLC0415 - as above
 
-    return settings_of(given)
+    return settings_of(given, is_warning=False)  # they are lines of the log
 
 
 def _let_go_of_what_was_needed_once() -> None:

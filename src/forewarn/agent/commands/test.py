@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -18,9 +19,11 @@ from forewarn.agent.config_values import closest
 from forewarn.agent.handlers import find
 from forewarn.agent.policy import Profile
 from forewarn.agent.settings import Settings
+from forewarn.agent.streams import lose
 from forewarn.agent.trial import Trial, Tried
 
-_INTERRUPTED = 130
+_SIGNALLED = 128  # and the number of the signal
+_ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def run(given: SimpleNamespace) -> int:
@@ -41,7 +44,7 @@ def run(given: SimpleNamespace) -> int:
         tell=(lambda _tried: None) if given.is_json else _tell,
     )
     try:
-        with _breaking_off(trial):
+        with _breaking_off(trial) as signals:
             is_fine = trial.run(is_cancelled=given.is_cancelled)
     except KeyboardInterrupt:
         trial.stop()
@@ -52,30 +55,40 @@ def run(given: SimpleNamespace) -> int:
         show_json({"profile": profile.name, "is_fine": is_fine, "tried": [asdict(each) for each in trial.tried]})
     else:
         say(_summary(profile, trial, is_fine=is_fine))
-    if trial.is_broken_off:
-        return _INTERRUPTED
+    if signals:
+        return _SIGNALLED + signals[0]
     return 0 if is_fine else FAILED
 
 
 @contextmanager
-def _breaking_off(trial: Trial) -> Iterator[None]:
-    """The first Ctrl-C ends the event, so that all is undone; a second one ends the command."""
-    before = signal.getsignal(signal.SIGINT)
+def _breaking_off(trial: Trial) -> Iterator[list[int]]:
+    """The first signal ends the event, so that all is undone; after it a Ctrl-C ends the command. Those that came.
 
-    def break_off(*_: object) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        complain("Interrupted: what was begun is given up and undone. Once more ends it at once.")
-        trial.break_off()
+    Only that: a terminal that goes away may send more than one of the others.
+    """
+    came: list[int] = []
 
+    def break_off(number: int, _: object) -> None:
+        came.append(number)
+        if len(came) == 1:
+            complain("Interrupted: what was begun is given up and undone. Ctrl-C ends it at once.")
+            trial.break_off()
+        elif number == signal.SIGINT:
+            raise KeyboardInterrupt
+
+    before = {each: signal.getsignal(each) for each in _ENDING}
     try:
-        signal.signal(signal.SIGINT, break_off)
-    except ValueError:  # not on the main thread: then somebody else heeds it
-        yield
+        for each, way in before.items():
+            if way is not signal.SIG_IGN:  # as with nohup
+                signal.signal(each, break_off)
+    except ValueError:  # not on the main thread: then somebody else heeds them
+        yield came
         return
     try:
-        yield
+        yield came
     finally:
-        signal.signal(signal.SIGINT, before)
+        for each, way in before.items():
+            signal.signal(each, way)
 
 
 def _profile(settings: Settings, name: str) -> Profile:
@@ -96,10 +109,11 @@ def _tell(tried: Tried) -> None:
     name = f"undo of {tried.step}" if tried.direction is Direction.UNDO else tried.step
     words = {Outcome.DONE: "done", Outcome.FAILED: "FAILED", Outcome.SKIPPED: "left out"}
     time = f" after {span(tried.seconds)}" if tried.outcome is not Outcome.SKIPPED else ""
-    say(
-        f"{name}: {words.get(tried.outcome, str(tried.outcome))}{time}"
-        + (f" ({tried.note})" if tried.note else "")
-    )
+    note = f" ({tried.note})" if tried.note else ""
+    try:
+        say(f"{name}: {words.get(tried.outcome, str(tried.outcome))}{time}{note}")
+    except (Failure, BrokenPipeError):  # nobody looks any more; what was done is undone all the same
+        lose(sys.stdout)
 
 
 def _summary(profile: Profile, trial: Trial, *, is_fine: bool) -> str:

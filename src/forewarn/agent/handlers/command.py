@@ -150,7 +150,7 @@ def _user_problems(user: str) -> list[str]:
 
     try:
         entry = pwd.getpwnam(user)
-    except KeyError:
+    except (KeyError, ValueError):  # what cannot be a name at all is the latter
         return [f"user is {user!r}, and there is no such user on this machine. Create one, or name another."]
     if os.geteuid() not in {0, entry.pw_uid}:
         return [
