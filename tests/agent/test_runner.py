@@ -92,7 +92,7 @@ def test_a_handler_that_does_not_come_back_is_given_up_and_its_late_word_does_no
     afterwards = track.runner.settle(track.next())
 
     assert early == []
-    assert late.result == Result(is_done=False, note="it did not come back in time")
+    assert late.result == Result(is_done=False, note="it did not come back in time", is_uncertain=True)
     assert is_news
     assert afterwards is None
 

@@ -135,6 +135,23 @@ def test_a_signal_reaches_the_program_once_and_the_program_decides(roots: Sandbo
     is_empty(network)
 
 
+@pytest.mark.parametrize("name", ["INT", "HUP"])  # bash ignores SIGQUIT
+def test_a_signal_that_keys_send_reaches_also_what_the_programs_shell_waits_for(sandboxes: Sandboxes, name: str):
+    script = f"{NETWORK}; sh -c 'echo begun; exec sleep 300'; echo after"
+    with sandboxes.started("--", "bash", "-c", script) as sandbox:
+        assert sandbox.stdout is not None
+        network, begun = sandbox.stdout.readline().strip(), sandbox.stdout.readline()
+
+        os.killpg(sandbox.pid, signal.Signals[f"SIG{name}"])
+
+        assert (begun, sandbox.stdout.read(), sandbox.wait(60)) == (
+            "begun\n",
+            "",
+            128 + signal.Signals[f"SIG{name}"],
+        )
+    is_empty(network)
+
+
 def test_ctrl_c_at_a_terminal_is_heard_once_by_the_program_and_not_by_the_sandbox(roots: Sandboxes):
     script = f"n=0; trap 'n=$((n+1)); echo heard $n' INT; trap 'exit $((40+n))' USR1; echo ready; {WAIT}"
     with at_a_terminal(roots.command("--", "bash", "-c", script)) as terminal:

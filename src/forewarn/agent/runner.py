@@ -136,7 +136,8 @@ class Runner:
         late = [attempt for attempt, running in self._running.items() if now > running.due_at]
         for attempt in late:
             self._running[attempt].task.stop.set()
-        return [Ended(attempt, Result(is_done=False, note="it did not come back in time")) for attempt in late]
+        unknown = Result(is_done=False, note="it did not come back in time", is_uncertain=True)
+        return [Ended(attempt, unknown) for attempt in late]
 
     def forget_all_but(self, events: Collection[str]) -> None:
         """Take the directories of other events' attempts away; without events, also what need not be known."""

@@ -34,6 +34,7 @@ PASSED_ON = frozenset(
         signal.SIGALRM,
     }
 )
+_KEYS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})  # which a terminal sends to a whole group
 _MOST_NAMED = 20
 
 
@@ -119,11 +120,19 @@ class Keeper:
                 if not order:
                     end_all(self._find, self._wait, gently=False)
                     return
-                if self._process is not None:
-                    os.kill(self._process, json.loads(order)["signal"])
+                self._pass_on(json.loads(order)["signal"])
         left = end_all(self._find, self._wait, gently=True)
         named = [f"{name} ({process})" for process, name in left.items()]
         self._tell({"ended": self._code, "left": named[:_MOST_NAMED], "left_count": len(named)})
+
+    def _pass_on(self, number: int) -> None:
+        """To the program; what a terminal's keys send, to its whole group: a shell waits for the others."""
+        if self._process is None:
+            return
+        if number in _KEYS and self._program.group == 0 and os.getpgid(self._process) == self._process:
+            os.killpg(self._process, number)
+        else:
+            os.kill(self._process, number)
 
     def _find(self) -> dict[int, str]:
         return below(os.getpid())

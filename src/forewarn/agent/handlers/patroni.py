@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -78,7 +79,7 @@ def _told(act: Callable[[], Result], hide: Callable[[str], str]) -> Result:
         result = act()
     except (CallFailed, _Puzzled) as problem:
         result = Result(is_done=False, note=str(problem))
-    return Result(result.is_done, hide(result.note))
+    return replace(result, note=hide(result.note))
 
 
 class _Puzzled(Exception):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,7 +13,7 @@ from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
 from forewarn.agent.handlers.command import command_problems, program_for
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.direct import run_directly
-from forewarn.agent.handlers.proc import Process, is_alive, named, process
+from forewarn.agent.handlers.proc import Process, is_alive, named, process, send_signal
 from forewarn.agent.handlers.processes import run_minded, take_over_minded
 from forewarn.agent.handlers.records import keep, recall, settled, settled_result
 
@@ -107,7 +106,8 @@ def _send(said: Mapping[str, Any], name: str, task: Task) -> Result:
     record = {"targets": [(each.pid, each.started) for each in targets]}
     keep(task.scratch / "sent.json", record | {"is_sent": False})
     for each in targets:
-        _signal(each, number)
+        with suppress(ProcessLookupError):  # it has just ended
+            send_signal(each, number)
     with suppress(OSError):  # it is sent, whether the disk takes that or not
         keep(task.scratch / "sent.json", record | {"is_sent": True}, is_lasting=False)
     if said["wait_for_exit_seconds"]:
@@ -135,22 +135,6 @@ def _pid_in(path: Path) -> int:
     except OSError:
         return 0
     return int(words[0]) if words and words[0].isdigit() and len(words[0]) < 10 else 0  # noqa: PLR2004 - as the kernel's
-
-
-def _signal(target: Process, number: int) -> None:
-    """To that process, never to a later one with its number."""
-    try:
-        if not hasattr(os, "pidfd_open"):
-            os.kill(target.pid, number)
-            return
-        handle = os.pidfd_open(target.pid)
-        try:
-            if is_alive(target):
-                signal.pidfd_send_signal(handle, number)
-        finally:
-            os.close(handle)
-    except ProcessLookupError:  # it has just ended
-        return
 
 
 def _wait_for_exit(targets: list[Process], seconds: float, task: Task) -> Result:
