@@ -73,6 +73,8 @@ def see(notes: GuestNotes, moment: Moment, *lives: EventLife) -> None:
 
 def start(life: EventLife, second: float, *approved_by: str) -> None:
     life.phase, life.started, life.approved_by = Phase.STARTED, at(second), approved_by
+    if approved_by:
+        life.approved = at(second)
 
 
 def end(life: EventLife, second: float, phase: Phase = Phase.COMPLETED) -> None:

@@ -208,6 +208,8 @@ class Conduct:
         life.phase = event.phase
         life.faults = event.faults
         life.approved_by = tuple(approval.by for approval in event.approvals)
+        if life.approved_by:
+            life.approved = life.approved or now
         life.notice_seconds = (event.not_before - event.created_at).total_seconds()
         if is_new and event.phase is Phase.SCHEDULED:
             life.announced = now

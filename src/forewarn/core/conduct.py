@@ -56,6 +56,7 @@ class EventLife:
     phase: Phase = Phase.SCHEDULED
     faults: tuple[str, ...] = ()  # that were put in on purpose, by name
     approved_by: tuple[str, ...] = ()
+    approved: Moment | None = None  # when somebody first said "go ahead"
     announced: Moment | None = None  # None: it was born Started, or nobody has told of it
     started: Moment | None = None
     ended: Moment | None = None

@@ -14,7 +14,7 @@ from statistics import median
 from forewarn.core.conduct import EventNotes, GuestNotes, Moment, Pace
 from forewarn.core.fault import Fault
 from forewarn.core.notice import LEAST_NOTICE
-from forewarn.core.terms import Kind
+from forewarn.core.terms import AutoApproval, Kind
 
 SLOW_SECONDS = 10.0  # between polls, as a rule: a third of the shortest notice there is
 SHORTEST_NOTICE_SECONDS = LEAST_NOTICE[Kind.PREEMPT].total_seconds()
@@ -270,17 +270,20 @@ def was_cut_short(event: EventNotes, finding: Finding) -> bool:
     return life.started.virtual - life.announced.virtual < SHORTEST_NOTICE_SECONDS
 
 
-def has_lapsed(event: EventNotes, now: Moment, pace: Pace) -> bool:
-    """Nobody said "go ahead", though the guest had the time to: the event started when its notice had run out.
+def has_lapsed(notes: GuestNotes, event: EventNotes, now: Moment, pace: Pace) -> bool:
+    """The guest did not say "go ahead", though it had the time to, before the event started or another said it.
 
     An eviction is left out: nobody has anything to gain from approving it.
     """
     life = event.life
-    if life.started is None or event.shown_scheduled is None or life.approved_by or event.approved is not None:
+    if life.started is None or event.shown_scheduled is None or event.approved is not None:
+        return False
+    if notes.vm in life.approved_by or AutoApproval.ALL_DOWN in life.approved_by:  # then nobody was up who could
         return False
     if Fault.EARLY_START in life.faults or was_misled(event, Finding.NEVER_APPROVED, now, pace):
         return False
-    had_seconds = life.started.virtual - event.shown_scheduled.virtual
+    until = min(each.virtual for each in (life.started, life.approved) if each is not None)
+    had_seconds = until - event.shown_scheduled.virtual
     return life.kind is not Kind.PREEMPT and had_seconds >= TIME_TO_ACT_SECONDS
 
 
@@ -288,7 +291,7 @@ def never_approved(notes: GuestNotes, now: Moment, pace: Pace) -> Found | None:
     """Whether it has let events of its own lapse and has never approved any."""
     if notes.approvals:
         return None
-    lapsed = [each for each in notes.events.values() if names(notes, each) and has_lapsed(each, now, pace)]
+    lapsed = [each for each in notes.events.values() if names(notes, each) and has_lapsed(notes, each, now, pace)]
     if not (count := len(lapsed) + notes.let_go[_LAPSED]):
         return None
     return Found(Finding.NEVER_APPROVED, is_fault=False, count=count, event=lapsed[-1] if lapsed else None)
@@ -332,4 +335,4 @@ def let_go_of_oldest(notes: GuestNotes, now: Moment, pace: Pace, most: int) -> N
         event = notes.events.pop(min(notes.events, key=worth))
         notes.let_go[ANY_EVENT] += 1
         notes.let_go.update(map(str, about_event(notes, event, now, pace)))
-        notes.let_go[_LAPSED] += names(notes, event) and has_lapsed(event, now, pace)
+        notes.let_go[_LAPSED] += names(notes, event) and has_lapsed(notes, event, now, pace)
