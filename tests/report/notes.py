@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forewarn.core.conduct import EventLife, GuestNotes, Moment, Pace
+from forewarn.core.conduct import EventLife, GuestNotes
 from forewarn.core.conduct_findings import find
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
 
@@ -47,9 +48,9 @@ def keep_asking(notes: GuestNotes, first: int, last: int) -> None:
 
 def be_away(notes: GuestNotes, first: float, last: float | None = None) -> None:
     """Its machine cannot ask meanwhile; or from then on."""
-    notes.be_away(at(first), is_away=True)
+    notes.presence.be_away(at(first))
     if last is not None:
-        notes.be_away(at(last), is_away=False)
+        notes.presence.be_back(at(last))
 
 
 def fail(notes: GuestNotes, moment: Moment, status: int = 503) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from forewarn.core.conduct import EventLife, GuestNotes, Pace
+from forewarn.core.conduct import EventLife, GuestNotes
 from forewarn.core.conduct_findings import Finding
+from forewarn.core.moment import Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
 from forewarn.wire.report import report_on

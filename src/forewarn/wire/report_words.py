@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from forewarn.core.conduct import LIMIT_PER_SECOND, EventLife, EventNotes, GuestNotes, Moment, Pace
+from forewarn.core.conduct import LIMIT_PER_SECOND, EventLife, EventNotes, GuestNotes
 from forewarn.core.conduct_findings import (
     CUT_SHORT,
     SHORTEST_NOTICE_SECONDS,
@@ -20,6 +20,7 @@ from forewarn.core.conduct_findings import (
     over_the_limit,
     usual_gap,
 )
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.notice import LEAST_NOTICE, in_words
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
