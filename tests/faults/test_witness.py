@@ -21,6 +21,7 @@ class Notes:
     taken: list[tuple[Exchange, int, bytes, str]] = field(default_factory=list)
     begun: list[Exchange] = field(default_factory=list)
     left: list[tuple[Exchange, str]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
     done_untold: list[Exchange] = field(default_factory=list)
 
     def begin(self, exchange: Exchange) -> None:
@@ -31,9 +32,17 @@ class Notes:
         self.done_untold += [exchange] * is_done
 
     def note(
-        self, exchange: Exchange, status: int, body: bytes, fault: str = "", *, is_done: bool = False
+        self,
+        exchange: Exchange,
+        status: int,
+        body: bytes,
+        fault: str = "",
+        *,
+        is_done: bool = False,
+        wait_seconds: float = 0.0,
     ) -> None:
         self.taken.append((exchange, status, body, fault))
+        self.waits.append(wait_seconds)
         self.done_untold += [exchange] * is_done
 
     @property
@@ -94,6 +103,7 @@ def test_a_request_over_the_limit_is_noted(notes: Notes):
         service.stop()
 
     assert [status for _, status, _ in notes.statuses] == [200, 429, 429]
+    assert notes.waits == [0, 1, 1]
     assert notes.taken[1][0].wish is None
 
 

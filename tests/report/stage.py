@@ -51,10 +51,12 @@ class Stage:
         board.post("web", Document(1, 1), is_on=True)
         return Guest(Vm(name, "id", "host-0", None, "web"), board.panels["web"])
 
-    def poll(self, guest: Guest, status: int = 200, fault: str = "", *, target: str = TARGET) -> None:
+    def poll(
+        self, guest: Guest, status: int = 200, fault: str = "", *, target: str = TARGET, wait_seconds: float = 0
+    ) -> None:
         exchange = self.ask(guest, Request("GET", target, HEADER))
         body = render(Document(1, 1, tuple(each for each in self.events.values() if each.phase.is_open)), VERSION)
-        self.conduct.note(exchange, status, body if status == 200 else b"", fault)
+        self.conduct.note(exchange, status, body if status == 200 else b"", fault, wait_seconds=wait_seconds)
 
     def approve(
         self, guest: Guest, *events: str, status: int = 200, fault: str = "", is_done: bool = False

@@ -98,7 +98,16 @@ class Conduct:
                 self._note_stroke(notes, exchange, 0, b"", fault, now, is_done=is_done)
                 let_go_of_oldest(notes, now, self._pace, self._most_events)
 
-    def note(self, exchange: Asked, status: int, body: bytes, fault: str = "", *, is_done: bool = False) -> None:
+    def note(
+        self,
+        exchange: Asked,
+        status: int,
+        body: bytes,
+        fault: str = "",
+        *,
+        is_done: bool = False,
+        wait_seconds: float = 0.0,
+    ) -> None:
         """A request is answered now; status 0: with a hang-up, though it may be done what was asked for."""
         with self._lock:
             now = self._now()
@@ -114,6 +123,8 @@ class Conduct:
                 notes.errors.add(status, now, is_put_in=bool(fault))
                 if not fault:
                     _note_refusal(notes, exchange.wish, status)
+            if wait_seconds:
+                notes.be_told_to_wait(now, wait_seconds, fault)
             let_go_of_oldest(notes, now, self._pace, self._most_events)
 
     def _end(self, exchange: Asked, now: Moment) -> GuestNotes | None:
@@ -121,6 +132,7 @@ class Conduct:
         notes = self._guests.get(exchange.guest.vm.name)
         if notes is not None:
             notes.presence.look(now)
+            notes.end_wait(exchange.asked_at, now)
             if asks_for_events(exchange.request):
                 notes.end_poll(now)
         return None if notes is None or notes.is_gone else notes

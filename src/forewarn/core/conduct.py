@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from forewarn.core.moment import Moment, Pace
 from forewarn.core.phase import Phase
-from forewarn.core.presence import Presence, Stretch
+from forewarn.core.presence import Presence, Stretch, Wait
 from forewarn.core.terms import Kind
 
 LIMIT_PER_SECOND = 5  # requests, and as many at once
@@ -292,6 +292,29 @@ class GuestNotes:
                 found.gone = answered
         self.present = frozenset(shown)
 
+    def be_told_to_wait(self, answered: Moment, seconds: float, fault: str) -> None:
+        """An answer asks it to come back later. A fault that was put in keeps its events from it meanwhile."""
+        self.presence.wait = Wait(answered, answered.plus(seconds), fault)
+        for each in self.events.values():
+            if each.life.announced is not None and each.life.ended is None:
+                self._keep_from_it(each)
+
+    def end_wait(self, asked_at: float, answered: Moment) -> None:
+        """A request is answered that came at that real instant: who was told to wait before waits no more."""
+        wait = self.presence.wait
+        if wait is None or asked_at < wait.told.real:
+            return
+        self.presence.wait = None
+        for each in self.events.values():
+            each.misled_at = each.misled_at and each.misled_at.or_earlier(answered)
+            before_start = each.misled_before_start_at
+            each.misled_before_start_at = before_start and before_start.or_earlier(answered)
+
+    def _keep_from_it(self, event: EventNotes) -> None:
+        wait = self.presence.wait
+        if wait is not None and wait.fault:
+            event.be_misled(wait.fault, wait.until, is_scheduled=event.life.started is None)
+
     def approve(self, answered: Moment, life: EventLife, version: str) -> None:
         """Its approval of an event was taken."""
         self.approvals += 1
@@ -303,4 +326,6 @@ class GuestNotes:
     def take_up(self, life: EventLife) -> EventNotes:
         """Notes of an event that is new to it."""
         notes = self.events[life.id] = EventNotes(life)
+        if life.announced is not None:
+            self._keep_from_it(notes)
         return notes

@@ -161,12 +161,11 @@ def quiet_seconds(notes: GuestNotes, pace: Pace) -> float:
 
 
 def silence(notes: GuestNotes, since: Moment, now: Moment, pace: Pace) -> float:
-    """How long it could have asked since then; nothing while it is away, for ever, or waits for an answer."""
-    presence = notes.presence
-    if notes.is_gone or presence.away_since is not None or notes.open_polls:
+    """How long it could have asked since then; nothing while it is away, or waits: for an answer, or as told."""
+    if notes.is_gone or notes.presence.away_since is not None or notes.open_polls:
         return 0.0
-    back = presence.absences[-1].until if presence.absences else since
-    return now.by(pace) - max(since.by(pace), back.by(pace))
+    back = max(each.by(pace) for each in (since, *notes.presence.back_at()))
+    return max(0.0, now.by(pace) - back)
 
 
 def hammered(notes: GuestNotes, pace: Pace) -> int:

@@ -29,6 +29,14 @@ class Moment(NamedTuple):
         """In seconds of that pace."""
         return self.real if pace is Pace.REAL else self.virtual
 
+    def plus(self, seconds: float) -> Moment:
+        """So many seconds later, by every clock."""
+        return Moment(self.at + timedelta(seconds=seconds), self.virtual + seconds, self.real + seconds)
+
+    def or_earlier(self, other: Moment) -> Moment:
+        """The earlier of two, by each clock."""
+        return Moment(min(self.at, other.at), min(self.virtual, other.virtual), min(self.real, other.real))
+
 
 def between(since: Moment, until: Moment, virtual: float) -> Moment:
     """The moment between two at which the clock of maintenance showed that; the real one went evenly meanwhile."""

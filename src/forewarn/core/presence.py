@@ -24,11 +24,19 @@ class Absence(NamedTuple):
     until: Moment
 
 
+class Wait(NamedTuple):
+    """A time for which an answer has told the guest not to ask again."""
+
+    told: Moment
+    until: Moment
+    fault: str  # that was put in, by name; "": it was none
+
+
 class Stretch(NamedTuple):
     """The longest part of a time in which the guest could have asked."""
 
     seconds: float
-    is_whole: bool  # nothing has cut the time
+    is_whole: bool  # no absence has cut the time
 
     @property
     def is_any(self) -> bool:
@@ -42,6 +50,7 @@ class Presence:
 
     away_since: Moment | None = None
     _away_until: float = FOR_EVER  # by the clock of maintenance
+    wait: Wait | None = None  # what the last answer said
     absences: deque[Absence] = field(default_factory=lambda: deque(maxlen=_MOST_ABSENCES))
 
     def copy(self) -> Presence:
@@ -74,19 +83,30 @@ class Presence:
             self.absences.append(Absence(self.away_since, at))
             self.away_since = None
 
+    def back_at(self) -> list[Moment]:
+        """When its last absence and the wait that it was told are over, where there are such."""
+        absences = [self.absences[-1].until] if self.absences else []
+        return absences + ([self.wait.until] if self.wait is not None else [])
+
     def stretch(self, since: Moment, until: Moment, pace: Pace) -> Stretch:
-        """The longest part of a time in which it could have asked, in seconds of that pace."""
+        """The longest part of a time in which it could have asked, in seconds of that pace.
+
+        What is left after a wait that it was told is a whole one: so long it has waited by itself.
+        """
         start, end = since.by(pace), until.by(pace)
-        longest, is_whole = 0.0, True
-        for gone, back in sorted(self._cuts(until, pace)):
+        longest, is_cut, was_away = 0.0, False, False
+        for gone, back, is_absence in sorted(self._cuts(until, pace)):
             if gone < end and back > start:
-                is_whole = False
+                is_cut, was_away = True, was_away or is_absence
                 longest = max(longest, gone - start)
                 start = min(back, end)
-        return Stretch(max(longest, end - start), is_whole)
+        longest = max(longest, end - start)
+        return Stretch(longest, not was_away and (longest > 0 or not is_cut))
 
-    def _cuts(self, until: Moment, pace: Pace) -> Iterator[tuple[float, float]]:
+    def _cuts(self, until: Moment, pace: Pace) -> Iterator[tuple[float, float, bool]]:
         for absence in self.absences:
-            yield absence.since.by(pace), absence.until.by(pace)
+            yield absence.since.by(pace), absence.until.by(pace), True
         if self.away_since is not None:
-            yield self.away_since.by(pace), until.by(pace)
+            yield self.away_since.by(pace), until.by(pace), True
+        if self.wait is not None:
+            yield self.wait.told.by(pace), self.wait.until.by(pace), False
