@@ -132,8 +132,11 @@ class WatchedConnection(GuestConnection):
             self._spoil(stroke, exchange, answer, ending)
         elif stroke.rule.name in {Fault.RESET, Fault.CLOSED}:
             self._break_off(is_done=_is_granted(answer))
-        elif stroke.rule.name is Fault.SLOW_BODY:
+        elif stroke.rule.name is Fault.SLOW_BODY and answer.body:
             self._send_slowly(answer, ending, stroke.rule.seconds)
+        elif stroke.rule.name is Fault.SLOW_BODY:  # there is nothing that could be slow
+            self._tell(answer, None)
+            super()._send(answer, ending, request)
         else:
             self._tell(answer, stroke)
             super()._send(answer, ending, request)
@@ -183,7 +186,7 @@ class WatchedConnection(GuestConnection):
     def _send_slowly(self, answer: Answer, ending: bytes, seconds: float) -> None:
         is_last = self._is_last(ending)
         whole = answer.encode(self._desk.date + (CLOSE if is_last else ending))
-        head = whole[: -len(answer.body)] if answer.body else b""  # where there is no body, the head is slow
+        head = whole[: -len(answer.body)]
         self._is_busy = True
         self._transport.write(head)
         ended = partial(self._end_drip, answer, is_last=is_last)
