@@ -106,6 +106,8 @@ def at_least(least: float) -> Callable[[object], float]:
             number = float("" if isinstance(value, bool) else value)  # type: ignore[arg-type] # what else it is, raises
         except (TypeError, ValueError):
             raise ValueError(f"{value!r} is no number") from None
+        except OverflowError:
+            raise ValueError(f"such a number is too large; it can be {_MOST} at most") from None
         if not number >= least:
             raise ValueError(f"{value} is too small; it can be {least:g} or more")
         if number > _MOST:

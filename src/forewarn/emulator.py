@@ -19,7 +19,7 @@ from typing import Any, ParamSpec, Self, TypeVar
 from forewarn.config import Settings
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Refusal
-from forewarn.errors import ForewarnError
+from forewarn.errors import ForewarnError, Stopping
 from forewarn.ids import random_id, seeded_ids
 from forewarn.service import OpenSockets, Service
 
@@ -30,6 +30,7 @@ DEFAULT_START = datetime(2026, 1, 5, 9, 0, 0, tzinfo=UTC)  # a Monday morning; a
 _ANSWER_SECONDS = 60.0  # real ones, for whatever is asked of the service's threads
 _LOOK = "Look for what holds its threads up: py-spy dump --pid PID"
 LAST_START = datetime(9980, 1, 1, tzinfo=UTC)  # of a clock; years that can be announced have to follow
+CLOSED = ("This service has been closed.", "Make another one.")
 _INSTANT = "Write it like datetime(2026, 1, 5, 9, 0, tzinfo=UTC)."
 
 
@@ -173,7 +174,10 @@ class Emulator:
 
     def on_plane(self, act: Callable[P, R | Refusal], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let the plane's thread do it, and wait until it is committed; a refusal is raised."""
-        outcome = _outcome(self.service.runner.submit(act, *args, **kwargs))
+        try:
+            outcome = _outcome(self.service.runner.submit(act, *args, **kwargs))
+        except Stopping:
+            raise Refused(*CLOSED) from None
         if isinstance(outcome, Refusal):
             is_command = "forewarn " in outcome.hint  # which nobody can type in a test
             raise Refused(outcome.message, "" if is_command else outcome.hint)

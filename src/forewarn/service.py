@@ -193,7 +193,7 @@ class Service:
         """Note what guests ask from now on, and what becomes of the events that they are told of."""
         conduct = Conduct(self.clock, self.desk.now)
         world = self.plane.world
-        conduct.learn(Changes(world.number, tuple(world.events.values())))
+        conduct.learn(Changes(world.number, (*world.events.values(), *world.attempts.values())))
         conduct.mark_time()
         self.plane.observers.append(conduct.learn)
         self.plane.watchers.append(conduct.mark_time)

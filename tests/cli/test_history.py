@@ -58,6 +58,20 @@ def test_the_history_is_narrowed_by_every_filter(past: CommandLine, options: lis
     assert vms(past.json("event", "history", *options)) == found
 
 
+def test_a_line_says_which_fault_was_put_in_and_where_there_is_none_there_is_no_column(past: CommandLine):
+    with running(SMALL) as service:
+        service.guest("solo").document()
+        service.post("/v1/faults", {"name": "early_start", "vm": "solo", "seconds": 600})
+        service.post("/v1/vms/solo/restart")
+        service.post("/v1/vms/frugal/restart")
+        service.advance(hours=1)
+        head, *rows = command_line(service).says("event", "history").splitlines()
+
+    assert head.endswith("  FAULT")
+    assert {"solo" in row: row.endswith("  early_start") for row in rows} == {True: True, False: False}
+    assert "FAULT" not in past.says("event", "history")
+
+
 def test_what_fits_nothing_is_said_to(past: CommandLine):
     not_kept = "What ended before 2025-03-02 15:00:00Z is not kept (--history-days is 365)."
 

@@ -21,6 +21,7 @@ class Notes:
     taken: list[tuple[Exchange, int, bytes, str]] = field(default_factory=list)
     begun: list[Exchange] = field(default_factory=list)
     left: list[tuple[Exchange, str]] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
     done_untold: list[Exchange] = field(default_factory=list)
 
     def begin(self, exchange: Exchange) -> None:
@@ -31,9 +32,17 @@ class Notes:
         self.done_untold += [exchange] * is_done
 
     def note(
-        self, exchange: Exchange, status: int, body: bytes, fault: str = "", *, is_done: bool = False
+        self,
+        exchange: Exchange,
+        status: int,
+        body: bytes,
+        fault: str = "",
+        *,
+        is_done: bool = False,
+        wait_seconds: float = 0.0,
     ) -> None:
         self.taken.append((exchange, status, body, fault))
+        self.waits.append(wait_seconds)
         self.done_untold += [exchange] * is_done
 
     @property
@@ -94,6 +103,7 @@ def test_a_request_over_the_limit_is_noted(notes: Notes):
         service.stop()
 
     assert [status for _, status, _ in notes.statuses] == [200, 429, 429]
+    assert notes.waits == [0, 1, 1]
     assert notes.taken[1][0].wish is None
 
 
@@ -133,24 +143,25 @@ def test_a_fault_is_noted_by_its_name_and_a_hang_up_with_a_status_of_0(watched: 
 
 
 @pytest.mark.parametrize(
-    ("fault", "is_done"),
-    [({"name": "delay", "seconds": 600}, False), ({"name": "slow_body", "seconds": 10}, True)],
-    ids=["before it was done", "after it was done"],
+    ("name", "is_approval", "is_done"),
+    [("delay", True, False), ("delay", False, False), ("slow_body", False, True)],
+    ids=["before it was approved", "before it was read", "while it was told"],
 )
 def test_a_client_that_did_not_wait_for_a_fault_to_end_has_left(
-    watched: RunningService, notes: Notes, fault: dict[str, object], *, is_done: bool
+    watched: RunningService, notes: Notes, name: str, *, is_approval: bool, is_done: bool
 ):
     watched.guest("solo").document()
     event = watched.post("/v1/vms/solo/restart")["event"]["id"]
-    watched.post("/v1/faults", fault | {"on": "approval"})
+    watched.post("/v1/faults", {"name": name, "seconds": 10})
     with Wire(watched) as wire:
-        wire.send(post(b'{"StartRequests":[{"EventId":"%s"}]}' % event.encode()))
+        wire.send(post(b'{"StartRequests":[{"EventId":"%s"}]}' % event.encode()) if is_approval else GET)
         wait_until(lambda: any(each._hold for each in watched.service.desk.connections), "the request to wait")
 
     wait_until(lambda: bool(notes.left), "it to be known that nobody waits")
-    assert [(type(exchange.wish), by) for exchange, by in notes.left] == [(ApproveEvents, fault["name"])]
+    wish = ApproveEvents if is_approval else ReadEvents
+    assert [(type(exchange.wish), by) for exchange, by in notes.left] == [(wish, name)]
     assert len(notes.done_untold) == is_done
-    assert (watched.get(f"/v1/events/{event}")["approved_by"] == "solo") is is_done
+    assert watched.get(f"/v1/events/{event}")["approved_by"] is None
     assert notes.statuses == [("solo", 200, "")]
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forewarn.core.conduct import EventLife, GuestNotes, Moment, Pace
+from forewarn.core.conduct import EventLife, GuestNotes
 from forewarn.core.conduct_findings import find
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
 
@@ -47,9 +48,9 @@ def keep_asking(notes: GuestNotes, first: int, last: int) -> None:
 
 def be_away(notes: GuestNotes, first: float, last: float | None = None) -> None:
     """Its machine cannot ask meanwhile; or from then on."""
-    notes.be_away(at(first), is_away=True)
+    notes.presence.be_away(at(first))
     if last is not None:
-        notes.be_away(at(last), is_away=False)
+        notes.presence.be_back(at(last))
 
 
 def fail(notes: GuestNotes, moment: Moment, status: int = 503) -> None:
@@ -73,6 +74,8 @@ def see(notes: GuestNotes, moment: Moment, *lives: EventLife) -> None:
 
 def start(life: EventLife, second: float, *approved_by: str) -> None:
     life.phase, life.started, life.approved_by = Phase.STARTED, at(second), approved_by
+    if approved_by:
+        life.approved = at(second)
 
 
 def end(life: EventLife, second: float, phase: Phase = Phase.COMPLETED) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from forewarn.board.board import Board, Guest
@@ -12,8 +13,9 @@ from forewarn.core.conduct import GuestNotes
 from forewarn.core.document import Document
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
+from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.phase import Phase
-from forewarn.core.terms import Kind, Source
+from forewarn.core.terms import Action, Kind, Source
 from forewarn.core.world import Changes
 from forewarn.edge.exchange import Exchange
 from forewarn.wire.http import Answer
@@ -49,10 +51,12 @@ class Stage:
         board.post("web", Document(1, 1), is_on=True)
         return Guest(Vm(name, "id", "host-0", None, "web"), board.panels["web"])
 
-    def poll(self, guest: Guest, status: int = 200, fault: str = "", *, target: str = TARGET) -> None:
+    def poll(
+        self, guest: Guest, status: int = 200, fault: str = "", *, target: str = TARGET, wait_seconds: float = 0
+    ) -> None:
         exchange = self.ask(guest, Request("GET", target, HEADER))
         body = render(Document(1, 1, tuple(each for each in self.events.values() if each.phase.is_open)), VERSION)
-        self.conduct.note(exchange, status, body if status == 200 else b"", fault)
+        self.conduct.note(exchange, status, body if status == 200 else b"", fault, wait_seconds=wait_seconds)
 
     def approve(
         self, guest: Guest, *events: str, status: int = 200, fault: str = "", is_done: bool = False
@@ -79,6 +83,17 @@ class Stage:
         )  # fmt: skip
         self.commit(made)
         return made
+
+    def touch(self, vm: str, action: Action, announced_seconds: int = -1) -> Attempt:
+        """An action on a machine begins; `release` follows."""
+        now = self.clock.now()
+        deadline = now + timedelta(hours=1)
+        attempt = Attempt("operation", vm, action, now, deadline, "host-0", duration_seconds=announced_seconds)
+        self.conduct.learn(Changes(1, (attempt,)))
+        return attempt
+
+    def release(self, attempt: Attempt) -> None:
+        self.conduct.learn(Changes(2, (replace(attempt, outcome=Outcome.DONE),)))
 
     def notes(self, name: str = "web-0") -> GuestNotes:
         (found,) = self.conduct.notes_on([name])

@@ -9,7 +9,7 @@ import pytest
 
 from forewarn.core.conduct import MOST_EVENTS
 from forewarn.core.phase import Phase
-from forewarn.core.terms import VmState
+from forewarn.core.terms import Action, VmState
 from forewarn.core.world import Changes
 from tests.report.stage import Stage, approval
 
@@ -24,8 +24,8 @@ def _size(stage: Stage) -> tuple[int, ...]:
     notes = stage.notes()
     return (
         len(conduct._open), len(conduct._ended), len(conduct._untold), len(conduct._events_of), len(conduct._down),
-        len(conduct._bodies), len(conduct._guests), len(conduct._marks), len(notes.events), len(notes.gaps.real),
-        len(notes.absences), len(notes.versions),
+        len(conduct._acts), len(conduct._bodies), len(conduct._guests), len(conduct._marks), len(notes.events),
+        len(notes.gaps.real), len(notes.presence.absences), len(notes.versions),
     )  # fmt: skip
 
 
@@ -37,7 +37,9 @@ def test_a_long_life_does_not_grow(stage: Stage):
             event = stage.announce(f"E{number}", "web-0", "web-1")
             stage.poll(guest)
             stage.commit(replace(event, phase=Phase.STARTED))
+            attempt = stage.touch("web-0", Action.REBOOT)
             stage.pass_time(60)
+            stage.release(attempt)
             stage.commit(replace(event, phase=Phase.COMPLETED))
             stage.events.clear()
             stage.poll(guest)

@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.board.conduct import shown_events
-from forewarn.core.conduct import Pace
+from forewarn.board.shown import shown_events
 from forewarn.core.document import Document
+from forewarn.core.event import Approval
+from forewarn.core.moment import Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, VmState
 from forewarn.core.world import Changes
@@ -40,7 +41,19 @@ def test_what_a_guest_was_shown_approved_and_saw_the_end_of_is_noted(stage: Stag
     notes = stage.notes().events["ID"]
     moments = (notes.life.announced, notes.shown, notes.approved, notes.life.started, notes.life.ended, notes.gone)
     assert [each and (each.at - START).total_seconds() for each in moments] == [0, 5, 6, 6, 66, 68]
-    assert stage.notes().absences[0].since.at - START == timedelta(seconds=6)
+
+
+def test_when_an_event_was_first_approved_is_noted_whoever_did(stage: Stage):
+    stage.poll(stage.guest())
+    event = stage.announce("ID", "web-0")
+    approvals = []
+    for by in ("web-1", "web-2"):
+        stage.pass_time(60)
+        approvals.append(Approval(by, stage.clock.now()))
+        stage.commit(replace(event, approvals=tuple(approvals)))
+
+    life = stage.notes().events["ID"].life
+    assert (life.approved_by, life.approved.at - START) == (("web-1", "web-2"), timedelta(minutes=1))
 
 
 def test_an_event_that_is_shown_before_it_is_told_of_is_the_same_event(stage: Stage):

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from forewarn.core.conduct import EventLife, GuestNotes, Pace
+from forewarn.core.conduct import EventLife, GuestNotes
 from forewarn.core.conduct_findings import Finding
+from forewarn.core.moment import Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
 from forewarn.wire.report import report_on
@@ -56,17 +57,40 @@ def test_never_approved_is_something_to_know_and_no_fault():
     "change",
     [
         lambda notes, life: start(life, 15),
-        lambda notes, life: start(life, 910, "operator"),
+        lambda notes, life: start(life, 15, "web-1"),
+        lambda notes, life: start(life, 75, "AllInstancesDown"),
         lambda notes, life: None,
         lambda notes, life: end(life, 400, Phase.CANCELLED),
     ],
-    ids=["no time to", "somebody else did", "not yet due", "called off"],
+    ids=["no time to", "somebody else did at once", "nobody was up", "not yet due", "called off"],
 )
 def test_not_approving_is_not_worth_a_word(change: Callable[[GuestNotes, EventLife], None]):
     notes = polled(*every(1))
     change(notes, reboot(notes))
 
     assert Finding.NEVER_APPROVED not in codes(notes, at(401))
+
+
+@pytest.mark.parametrize("other", ["web-1", "operator"])
+def test_who_left_it_to_another_to_approve_has_never_approved(other: str):
+    notes = polled(*every(1))
+    start(reboot(notes), 75, other)
+    keep_asking(notes, 12, 75)
+
+    report = report_on(notes, at(76), Pace.VIRTUAL)
+
+    assert [each.code for each in report.findings] == ["never_approved"]
+    assert f"Reboot of web-0 (id) was approved by {other}. That is allowed" in report.findings[0].sentence
+    assert f"approved by {other} and not by it" in report.facts[-1]
+
+
+def test_an_event_that_another_approved_at_once_is_not_lapsed_though_it_started_later():
+    notes = polled(*every(1))
+    life = reboot(notes)
+    start(life, 300, "web-1")
+    life.approved = at(14)
+
+    assert Finding.NEVER_APPROVED not in codes(notes, at(301))
 
 
 def test_an_eviction_need_not_be_approved():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from forewarn.core.conduct import EventLife, GuestNotes, Pace
+from forewarn.core.conduct import EventLife, GuestNotes
 from forewarn.core.conduct_findings import let_go_of_oldest, open_gap, usual_gap
+from forewarn.core.moment import Pace
 from forewarn.core.terms import Kind
 from forewarn.wire.report import report_on
 from forewarn.wire.report_words import long, what_gaps_mean
@@ -100,8 +101,7 @@ def test_gaps_are_counted_by_the_pace_that_is_asked_for():
 
 def test_the_time_in_which_a_machine_is_away_is_no_gap():
     notes = polled(*every(1, count=11))
-    notes.be_away(at(12), is_away=True)
-    notes.be_away(at(200), is_away=False)
+    be_away(notes, 12, 200)
 
     poll(notes, at(205))
 
@@ -132,8 +132,7 @@ def test_who_was_never_there_for_a_whole_gap_is_told_of_the_longest_part():
 
 def test_what_comes_after_an_absence_is_a_gap_again():
     notes = polled(*every(1, count=11))
-    notes.be_away(at(12), is_away=True)
-    notes.be_away(at(20), is_away=False)
+    be_away(notes, 12, 20)
 
     poll(notes, at(60))
 

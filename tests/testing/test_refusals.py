@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,7 @@ NAMES = "Use letters, digits, '_', '-' and '.', at most 80 of them, not beginnin
 PHASES = "It can be Scheduled, Started, Completed, Cancelled or Failed."
 AGAIN = "Use what was returned when it was made, or choose another name."
 LEAST = "Ask for 15 min or more, or for no notice in particular to get the least."
+LEAD = "What it is: How long Started is visible before a machine is touched (default 5, at least 2)."
 MOST = "Give a number of seconds, at most 315360000."
 UNITS = "It takes weeks, days, hours, minutes, seconds, milliseconds and microseconds."
 
@@ -284,10 +286,54 @@ def test_a_setting_that_is_not_there_or_not_to_be_set_is_refused_before_anything
     for settings, sentence in (
         ({"leed": 3}, "There is no setting leed. Did you mean lead?"),
         ({"store": "sqlite:///x"}, "store cannot be set: a service in a test decides that by itself."),
+        ({"lead": 1}, f"lead cannot be set so: 1 is too small; it can be 2 or more. {LEAD}"),
+        ({"lead": "soon"}, f"lead cannot be set so: 'soon' is no number. {LEAD}"),
+        (
+            {"lead": 10**400},
+            f"lead cannot be set so: such a number is too large; it can be 1000000000 at most. {LEAD}",
+        ),
+        ({"seed": []}, "[] cannot be a seed. Give a whole number, or none."),
     ):
         with pytest.raises(Refused) as refused:
             Service(**settings)
         assert str(refused.value) == sentence
+
+
+@pytest.mark.parametrize("value", [None, False, ()])
+def test_a_setting_may_be_left_as_it_is(value: object):
+    with Service(lead=value, watch_guests=value) as service:
+        assert service.restart(service.vm("web_0")).phase == "Scheduled"
+
+
+def test_what_the_service_cannot_use_is_told_without_flags_of_a_command_line(tmp_path: Path):
+    nowhere = tmp_path / "nowhere/machines"
+
+    with pytest.raises(Refused) as refused:
+        Service(machines=str(nowhere)).open()
+
+    assert (
+        refused.value.message == f"The file of machines {nowhere} cannot be opened: unable to open database file."
+    )
+    assert refused.value.hint == "Name another with machines."
+
+
+def test_what_is_held_of_a_service_that_was_closed_says_so():
+    with Service() as service:
+        vm, clock = service.vm("web_0"), service.clock
+        event, fault = service.restart(vm), service.fault("status", vm)
+
+    for ask in (
+        lambda: event.phase,
+        lambda: event.life,
+        lambda: event.expect("Started"),
+        lambda: vm.state,
+        lambda: clock.advance(minutes=1),
+        lambda: clock.until(event, "Started"),
+        fault.clear,
+    ):
+        with pytest.raises(Refused) as refused:
+            ask()
+        assert str(refused.value) == "This service has been closed. Make another one."
 
 
 def test_a_service_that_is_not_open_says_so():
@@ -314,6 +360,9 @@ def test_what_guests_are_refused_is_told_with_its_status(service: Service):
         vm.document(version="1999-01-01")
     with pytest.raises(Refused, match=r"web_0 was answered 400 .*not that of an open event"):
         vm.approve("602D9444-D2CD-49C7-8624-8643E7171297")
+    for ask in (vm.document, vm.events, lambda version: vm.approve("ID", version=version)):
+        with pytest.raises(Refused, match=r'None is no api-version. Write it like "2020-07-01"'):
+            ask(version=None)
     with pytest.raises(Refused, match="No event is given that could be approved"):
         vm.approve()
 

@@ -9,20 +9,22 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 from typing import Protocol
 from urllib.parse import parse_qsl
 
-import msgspec
-
 from forewarn.board.board import Guest
+from forewarn.board.shown import shown_events, told_whole
 from forewarn.clock import Clock
-from forewarn.core.conduct import MOST_EVENTS, EventLife, GuestNotes, Moment, Pace
+from forewarn.core.conduct import MOST_EVENTS, EventLife, GuestNotes
 from forewarn.core.conduct_findings import let_go_of_oldest
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
+from forewarn.core.moment import Moment, Pace
+from forewarn.core.notice import FREEZE_SECONDS
+from forewarn.core.operation import Attempt
 from forewarn.core.phase import Phase
-from forewarn.core.terms import VmState
+from forewarn.core.presence import FOR_EVER
+from forewarn.core.terms import Action, VmState
 from forewarn.core.world import Changes
 from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish, asks_for_events
 
@@ -30,6 +32,7 @@ _MOST_GONE = 100  # guests that were deleted
 _MOST_ENDED = 512  # events that are over
 _MOST_UNTOLD = 512  # events that were shown and that the plane has not told of
 _MOST_MARKS = 1024  # instants of a virtual clock
+_PAUSES = frozenset({Action.FREEZE, Action.MIGRATE})
 _OK, _NOT_MODIFIED, _ERROR, _LIMITED, _OURS = 200, 304, 400, 429, 500
 
 
@@ -64,6 +67,9 @@ class Conduct:
         self._lock = threading.Lock()
         self._guests: dict[str, GuestNotes] = {}
         self._down: set[str] = set()  # machines that are not running
+        self._acts: dict[
+            str, dict[str, float]
+        ] = {}  # by machine and operation: until when an action keeps it away
         self._open: dict[str, EventLife] = {}
         self._ended: dict[str, EventLife] = {}
         self._untold: dict[str, EventLife] = {}
@@ -92,7 +98,16 @@ class Conduct:
                 self._note_stroke(notes, exchange, 0, b"", fault, now, is_done=is_done)
                 let_go_of_oldest(notes, now, self._pace, self._most_events)
 
-    def note(self, exchange: Asked, status: int, body: bytes, fault: str = "", *, is_done: bool = False) -> None:
+    def note(
+        self,
+        exchange: Asked,
+        status: int,
+        body: bytes,
+        fault: str = "",
+        *,
+        is_done: bool = False,
+        wait_seconds: float = 0.0,
+    ) -> None:
         """A request is answered now; status 0: with a hang-up, though it may be done what was asked for."""
         with self._lock:
             now = self._now()
@@ -108,13 +123,18 @@ class Conduct:
                 notes.errors.add(status, now, is_put_in=bool(fault))
                 if not fault:
                     _note_refusal(notes, exchange.wish, status)
+            if wait_seconds:
+                notes.be_told_to_wait(now, wait_seconds, fault)
             let_go_of_oldest(notes, now, self._pace, self._most_events)
 
     def _end(self, exchange: Asked, now: Moment) -> GuestNotes | None:
         """The notes on whoever asked; None: its machine is gone, and what it is still told is nobody's way."""
         notes = self._guests.get(exchange.guest.vm.name)
-        if notes is not None and asks_for_events(exchange.request):
-            notes.end_poll(now)
+        if notes is not None:
+            notes.presence.look(now)
+            notes.end_wait(exchange.asked_at, now)
+            if asks_for_events(exchange.request):
+                notes.end_poll(now)
         return None if notes is None or notes.is_gone else notes
 
     def _note_stroke(
@@ -131,7 +151,7 @@ class Conduct:
         """A fault has struck: what it kept from the guest is not the guest's to answer for."""
         asked = self._moment_at(exchange.asked_at, now)
         if isinstance(exchange.wish, ReadEvents) and status != _NOT_MODIFIED:
-            notes.note_stroke(fault, asked, now, _told_whole(body) if status == _OK else {})
+            notes.note_stroke(fault, asked, now, told_whole(body) if status == _OK else {})
         elif is_done:
             self._note_approvals(notes, exchange, now)
         elif isinstance(exchange.wish, ApproveEvents) and status != _OK:
@@ -171,6 +191,7 @@ class Conduct:
             for id_ in self._events_of.get(name, ()):
                 notes.take_up(self._open[id_])
             self._look_whether_away(name, now)
+        notes.presence.look(now)
         return notes
 
     def _life(self, id_: str) -> EventLife:
@@ -190,6 +211,8 @@ class Conduct:
             for entity in changes.entities:
                 if isinstance(entity, Event):
                     self._take_event(entity, now)
+                elif isinstance(entity, Attempt):
+                    self._take_attempt(entity, now)
                 elif isinstance(entity, Vm):
                     self._take_vm(entity, now)
 
@@ -208,6 +231,8 @@ class Conduct:
         life.phase = event.phase
         life.faults = event.faults
         life.approved_by = tuple(approval.by for approval in event.approvals)
+        if life.approved_by:
+            life.approved = life.approved or now
         life.notice_seconds = (event.not_before - event.created_at).total_seconds()
         if is_new and event.phase is Phase.SCHEDULED:
             life.announced = now
@@ -222,7 +247,8 @@ class Conduct:
             self._ended[life.id] = life
             _keep_newest(self._ended, _MOST_ENDED)
         for vm in life.resources:
-            self._look_whether_away(vm, now)
+            if (notes := self._guests.get(vm)) is not None:
+                let_go_of_oldest(notes, now, self._pace, self._most_events)
 
     def _seat(self, life: EventLife, resources: tuple[str, ...]) -> None:
         """Its resources are these now; those of them that were heard have an event more."""
@@ -239,9 +265,25 @@ class Conduct:
                 if not self._events_of[vm]:
                     del self._events_of[vm]
 
+    def _take_attempt(self, attempt: Attempt, now: Moment) -> None:
+        """A machine is touched: a pause is as long as was announced, however long the action; else it is down."""
+        acts = self._acts.setdefault(attempt.vm, {})
+        if attempt.outcome is not None:
+            acts.pop(attempt.operation, None)
+        elif attempt.action in _PAUSES:
+            seconds = FREEZE_SECONDS if attempt.duration_seconds < 0 else attempt.duration_seconds
+            acts.setdefault(attempt.operation, now.virtual + seconds)
+        else:
+            acts[attempt.operation] = FOR_EVER
+        if not acts:
+            del self._acts[attempt.vm]
+        self._look_whether_away(attempt.vm, now)
+
     def _take_vm(self, vm: Vm, now: Moment) -> None:
         if vm.state is VmState.RUNNING or vm.is_gone:
             self._down.discard(vm.name)
+            if vm.is_gone:
+                self._acts.pop(vm.name, None)
         elif vm.name in self._guests:
             self._down.add(vm.name)
         if vm.is_gone and vm.name in self._guests:
@@ -255,9 +297,8 @@ class Conduct:
     def _look_whether_away(self, vm: str, now: Moment) -> None:
         notes = self._guests.get(vm)
         if notes is not None:
-            own = (self._open[id_] for id_ in self._events_of.get(vm, ()) if id_ in self._open)
-            notes.be_away(now, is_away=vm in self._down or any(each.started for each in own))
-            let_go_of_oldest(notes, now, self._pace, self._most_events)
+            until = FOR_EVER if vm in self._down else max(self._acts.get(vm, {}).values(), default=now.virtual)
+            notes.presence.be_away(now, until)
 
     def _forget_some(self) -> None:
         gone = [name for name, notes in self._guests.items() if notes.is_gone]
@@ -281,6 +322,7 @@ class Conduct:
         for name in names:
             with self._lock:  # for each by itself: guests are being answered meanwhile
                 if (notes := self._guests.get(name)) is not None:
+                    notes.presence.look(self._now())
                     found.append(notes.copy())
         return found
 
@@ -297,46 +339,6 @@ class Conduct:
             if since <= real:
                 return then._replace(real=real)
         return (self._marks[0][1] if self._marks else now)._replace(real=real)
-
-
-class _Event(msgspec.Struct):
-    EventId: str
-    EventStatus: str = ""
-
-
-class _Document(msgspec.Struct):
-    Events: list[_Event] | None = None
-
-
-def shown_events(body: bytes) -> dict[str, bool] | None:
-    """The events of a document, and whether each is Scheduled; None: it is none."""
-    try:
-        events = msgspec.json.decode(body, type=_Document).Events
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
-    return None if events is None else {each.EventId: each.EventStatus == Phase.SCHEDULED for each in events}
-
-
-class _WholeEvent(msgspec.Struct):
-    EventId: str
-    EventStatus: str
-    Resources: list[str]
-    NotBefore: str
-
-
-class _Rows(msgspec.Struct):
-    Events: list[msgspec.Raw]
-
-
-def _told_whole(body: bytes) -> dict[str, bool]:
-    """The events of which a document says all that a guest acts by, and whether each is Scheduled."""
-    whole = {}
-    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        for row in msgspec.json.decode(body, type=_Rows).Events:
-            with suppress(msgspec.DecodeError, UnicodeDecodeError):
-                event = msgspec.json.decode(row, type=_WholeEvent)
-                whole[event.EventId] = event.EventStatus == Phase.SCHEDULED
-    return whole
 
 
 def _version_of(request: Request) -> str:

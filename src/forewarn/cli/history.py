@@ -167,7 +167,7 @@ def _show_history(found: dict[str, Any], client: Client, asked: dict[str, Any], 
         show_json(found)
         return
     now = client.get("/v1/clock")["now"]
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (
             short(each["event"]),
             each["kind"] or each["cause"],
@@ -181,13 +181,16 @@ def _show_history(found: dict[str, Any], client: Client, asked: dict[str, Any], 
             _seconds(each["interruption_expected_seconds"]),
             _took(each),
             each["reason"],
+            each["fault"],
         )
         for each in found["history"]
     ]
-    columns = (
+    columns = [
         "event", "kind", "vms", "outcome", "ended", "asked by", "approved by", "promised", "given", "expected",
-        "took", "because",
-    )  # fmt: skip
+        "took", "because", "fault",
+    ]  # fmt: skip
+    if not any(each["fault"] for each in found["history"]):  # where nothing was put in, there is nothing to mark
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
     table(columns, rows, _nothing("Nothing has ended", asked, found["kept"], now))
 
 

@@ -7,42 +7,19 @@ and in real seconds; which of them counts is for the reader to say. What is kept
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from enum import StrEnum
-from itertools import pairwise
-from typing import NamedTuple
 
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.phase import Phase
+from forewarn.core.presence import Presence, Stretch, Wait
 from forewarn.core.terms import Kind
 
 LIMIT_PER_SECOND = 5  # requests, and as many at once
 MOST_EVENTS = 32  # of one guest; of those before them only what is to be said is kept
 MOST_GAPS = 64
-_MOST_ABSENCES = 8
 _COST_SECONDS = 1 / LIMIT_PER_SECOND
 _ROUNDING = 1e-6  # seconds; sums of fractions are not exact
 _RETRIES_AT_ONCE = 4  # within a second, each upon an error: that is hammering
-
-
-class Pace(StrEnum):
-    """By which clock a guest is judged."""
-
-    REAL = "real"
-    VIRTUAL = "virtual"
-
-
-class Moment(NamedTuple):
-    """When something was, by every clock there is."""
-
-    at: datetime  # as people are told
-    virtual: float  # seconds on the clock of maintenance, whatever its steps
-    real: float
-
-    def by(self, pace: Pace) -> float:
-        """In seconds of that pace."""
-        return self.real if pace is Pace.REAL else self.virtual
 
 
 @dataclass(slots=True)
@@ -56,6 +33,7 @@ class EventLife:
     phase: Phase = Phase.SCHEDULED
     faults: tuple[str, ...] = ()  # that were put in on purpose, by name
     approved_by: tuple[str, ...] = ()
+    approved: Moment | None = None  # when somebody first said "go ahead"
     announced: Moment | None = None  # None: it was born Started, or nobody has told of it
     started: Moment | None = None
     ended: Moment | None = None
@@ -102,16 +80,19 @@ class Gaps:
 
     real: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
     virtual: deque[float] = field(default_factory=lambda: deque(maxlen=MOST_GAPS))
-    longest_real: float = 0.0
-    longest_virtual: float = 0.0
+    longest_real: float | None = None
+    longest_virtual: float | None = None
 
-    def add(self, real: float, virtual: float, *, is_whole: bool) -> None:
+    def add(self, real: Stretch, virtual: Stretch) -> None:
         """One more; what is left of one that an absence cut may be the longest, and says nothing of the usual."""
-        if is_whole:
-            self.real.append(real)
-            self.virtual.append(virtual)
-        self.longest_real = max(self.longest_real, real)
-        self.longest_virtual = max(self.longest_virtual, virtual)
+        if real.is_whole:
+            self.real.append(real.seconds)
+        if virtual.is_whole:
+            self.virtual.append(virtual.seconds)
+        if real.is_any:
+            self.longest_real = max(self.longest_real or 0.0, real.seconds)
+        if virtual.is_any:
+            self.longest_virtual = max(self.longest_virtual or 0.0, virtual.seconds)
 
 
 @dataclass(slots=True)
@@ -194,13 +175,6 @@ class Errors:
         self.recent.clear()
 
 
-class Absence(NamedTuple):
-    """A time in which the guest could not ask: its machine was down, or an event of its own had started."""
-
-    since: Moment
-    until: Moment
-
-
 @dataclass(slots=True)
 class GuestNotes:
     """All that is known of one guest's ways."""
@@ -227,8 +201,7 @@ class GuestNotes:
     events: dict[str, EventNotes] = field(default_factory=dict)
     let_go: Counter[str] = field(default_factory=Counter)  # what was to be said of events that are not kept
     present: frozenset[str] = frozenset()  # the events in the last document it was given
-    away_since: Moment | None = None
-    absences: deque[Absence] = field(default_factory=lambda: deque(maxlen=_MOST_ABSENCES))
+    presence: Presence = field(default_factory=Presence)
     is_gone: bool = False  # the machine was deleted
 
     @property
@@ -247,7 +220,7 @@ class GuestNotes:
             errors=replace(self.errors, by_status=self.errors.by_status.copy(), recent=self.errors.recent.copy()),
             events={id_: replace(each, life=replace(each.life)) for id_, each in self.events.items()},
             let_go=self.let_go.copy(),
-            absences=self.absences.copy(),
+            presence=self.presence.copy(),
         )
 
     # What is noted.
@@ -264,12 +237,8 @@ class GuestNotes:
         The gap goes from the last answer to this request; there is none while another poll is being answered.
         """
         if self.last_polled is not None and not self.open_polls:
-            pieces = list(self.present_pieces(self.last_polled, asked))
-            self.gaps.add(
-                max(until.real - since.real for since, until in pieces),
-                max(until.virtual - since.virtual for since, until in pieces),
-                is_whole=len(pieces) == 1,
-            )
+            since = self.last_polled
+            self.gaps.add(*(self.presence.stretch(since, asked, pace) for pace in (Pace.REAL, Pace.VIRTUAL)))
         self.polls += 1
         self.first_poll = self.first_poll or asked
         self.last_poll = asked
@@ -279,16 +248,6 @@ class GuestNotes:
         """One that was begun is answered, or nobody waits for its answer any more."""
         self.open_polls = max(0, self.open_polls - 1)  # the name may have been given to another machine meanwhile
         self.last_polled = answered
-
-    def present_pieces(self, since: Moment, until: Moment) -> Iterator[tuple[Moment, Moment]]:
-        """The parts of a time in which the guest could have asked."""
-        borders = [since]
-        away = [*self.absences, *([Absence(self.away_since, until)] if self.away_since else [])]
-        for absence in away:
-            if absence.until.real > since.real and absence.since.real < until.real:
-                borders += [max(absence.since, since, key=_real), min(absence.until, until, key=_real)]
-        borders.append(until)
-        yield from list(pairwise(borders))[::2]
 
     def read(self, answered: Moment, version: str) -> None:
         """It was given the document, or told that it has not changed; what it was shown is noted before."""
@@ -333,6 +292,29 @@ class GuestNotes:
                 found.gone = answered
         self.present = frozenset(shown)
 
+    def be_told_to_wait(self, answered: Moment, seconds: float, fault: str) -> None:
+        """An answer asks it to come back later. A fault that was put in keeps its events from it meanwhile."""
+        self.presence.wait = Wait(answered, answered.plus(seconds), fault)
+        for each in self.events.values():
+            if each.life.announced is not None and each.life.ended is None:
+                self._keep_from_it(each)
+
+    def end_wait(self, asked_at: float, answered: Moment) -> None:
+        """A request is answered that came at that real instant: who was told to wait before waits no more."""
+        wait = self.presence.wait
+        if wait is None or asked_at < wait.told.real:
+            return
+        self.presence.wait = None
+        for each in self.events.values():
+            each.misled_at = each.misled_at and each.misled_at.or_earlier(answered)
+            before_start = each.misled_before_start_at
+            each.misled_before_start_at = before_start and before_start.or_earlier(answered)
+
+    def _keep_from_it(self, event: EventNotes) -> None:
+        wait = self.presence.wait
+        if wait is not None and wait.fault:
+            event.be_misled(wait.fault, wait.until, is_scheduled=event.life.started is None)
+
     def approve(self, answered: Moment, life: EventLife, version: str) -> None:
         """Its approval of an event was taken."""
         self.approvals += 1
@@ -344,16 +326,6 @@ class GuestNotes:
     def take_up(self, life: EventLife) -> EventNotes:
         """Notes of an event that is new to it."""
         notes = self.events[life.id] = EventNotes(life)
+        if life.announced is not None:
+            self._keep_from_it(notes)
         return notes
-
-    def be_away(self, now: Moment, *, is_away: bool) -> None:
-        """Whether it can ask, from now on."""
-        if is_away and self.away_since is None:
-            self.away_since = now
-        elif not is_away and self.away_since is not None:
-            self.absences.append(Absence(self.away_since, now))
-            self.away_since = None
-
-
-def _real(moment: Moment) -> float:
-    return moment.real

@@ -6,15 +6,16 @@ such as an event that was left to its time: approving is the guest's right, neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import median
 
-from forewarn.core.conduct import EventNotes, GuestNotes, Moment, Pace
+from forewarn.core.conduct import EventNotes, GuestNotes
 from forewarn.core.fault import Fault
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.notice import LEAST_NOTICE
-from forewarn.core.terms import Kind
+from forewarn.core.terms import AutoApproval, Kind
 
 SLOW_SECONDS = 10.0  # between polls, as a rule: a third of the shortest notice there is
 SHORTEST_NOTICE_SECONDS = LEAST_NOTICE[Kind.PREEMPT].total_seconds()
@@ -100,17 +101,24 @@ def find(notes: GuestNotes, now: Moment, pace: Pace, blind_versions: frozenset[s
 
 def usual_gap(notes: GuestNotes, pace: Pace) -> float | None:
     """How long it lets pass between polls as a rule: the median of the last ones; None: there is no whole one."""
-    gaps = notes.gaps.real if pace is Pace.REAL else notes.gaps.virtual
+    gaps = _gaps(notes, pace)
     return median(gaps) if gaps else None
 
 
+def _gaps(notes: GuestNotes, pace: Pace) -> Sequence[float]:
+    return notes.gaps.real if pace is Pace.REAL else notes.gaps.virtual
+
+
 def longest_gap(notes: GuestNotes, now: Moment, pace: Pace) -> float | None:
-    """The longest time between polls in which it could have asked; the one that is still open counts too."""
-    still_open = open_gap(notes, now, pace)
-    return max(_longest_closed(notes, pace), still_open) if notes.polls > 1 or still_open else None
+    """The longest time between polls in which it could have asked; the one that is still open counts too.
+
+    None: there is none between its polls, as it has asked once, or while it could not be expected to.
+    """
+    still_open, closed = open_gap(notes, now, pace), _longest_closed(notes, pace)
+    return max(closed or 0.0, still_open) if still_open or closed is not None else None
 
 
-def _longest_closed(notes: GuestNotes, pace: Pace) -> float:
+def _longest_closed(notes: GuestNotes, pace: Pace) -> float | None:
     return notes.gaps.longest_real if pace is Pace.REAL else notes.gaps.longest_virtual
 
 
@@ -122,8 +130,7 @@ def open_gap(notes: GuestNotes, now: Moment, pace: Pace) -> float:
     last = notes.last_polled
     if last is None or notes.is_gone or notes.open_polls:
         return 0.0
-    pieces = notes.present_pieces(last, now)
-    longest = max((until.by(pace) - since.by(pace) for since, until in pieces), default=0.0)
+    longest = notes.presence.stretch(last, now, pace).seconds
     return longest if longest > quiet_seconds(notes, pace) else 0.0
 
 
@@ -133,10 +140,10 @@ def over_the_limit(notes: GuestNotes, pace: Pace) -> int:
 
 
 def _about_polling(notes: GuestNotes, now: Moment, pace: Pace, *, has_stopped: bool) -> Iterator[Found]:
-    usual, longest = usual_gap(notes, pace), _longest_closed(notes, pace)
+    usual, longest = usual_gap(notes, pace), _longest_closed(notes, pace) or 0.0
     if not has_stopped:  # else that is told by itself, with its reason
         longest = max(longest, open_gap(notes, now, pace))
-    is_slow = usual is not None and usual > SLOW_SECONDS and len(notes.gaps.real) >= _FEWEST_GAPS
+    is_slow = usual is not None and usual > SLOW_SECONDS and len(_gaps(notes, pace)) >= _FEWEST_GAPS
     if is_slow:
         yield Found(Finding.TOO_SLOW, is_fault=True)
     elif longest >= SHORTEST_NOTICE_SECONDS:
@@ -154,11 +161,11 @@ def quiet_seconds(notes: GuestNotes, pace: Pace) -> float:
 
 
 def silence(notes: GuestNotes, since: Moment, now: Moment, pace: Pace) -> float:
-    """How long it could have asked since then; nothing while it is away, for ever, or waits for an answer."""
-    if notes.is_gone or notes.away_since is not None or notes.open_polls:
+    """How long it could have asked since then; nothing while it is away, or waits: for an answer, or as told."""
+    if notes.is_gone or notes.presence.away_since is not None or notes.open_polls:
         return 0.0
-    back = notes.absences[-1].until if notes.absences else since
-    return now.by(pace) - max(since.by(pace), back.by(pace))
+    back = max(each.by(pace) for each in (since, *notes.presence.back_at()))
+    return max(0.0, now.by(pace) - back)
 
 
 def hammered(notes: GuestNotes, pace: Pace) -> int:
@@ -270,17 +277,20 @@ def was_cut_short(event: EventNotes, finding: Finding) -> bool:
     return life.started.virtual - life.announced.virtual < SHORTEST_NOTICE_SECONDS
 
 
-def has_lapsed(event: EventNotes, now: Moment, pace: Pace) -> bool:
-    """Nobody said "go ahead", though the guest had the time to: the event started when its notice had run out.
+def has_lapsed(notes: GuestNotes, event: EventNotes, now: Moment, pace: Pace) -> bool:
+    """The guest did not say "go ahead", though it had the time to, before the event started or another said it.
 
     An eviction is left out: nobody has anything to gain from approving it.
     """
     life = event.life
-    if life.started is None or event.shown_scheduled is None or life.approved_by or event.approved is not None:
+    if life.started is None or event.shown_scheduled is None or event.approved is not None:
+        return False
+    if notes.vm in life.approved_by or AutoApproval.ALL_DOWN in life.approved_by:  # then nobody was up who could
         return False
     if Fault.EARLY_START in life.faults or was_misled(event, Finding.NEVER_APPROVED, now, pace):
         return False
-    had_seconds = life.started.virtual - event.shown_scheduled.virtual
+    until = min(each.virtual for each in (life.started, life.approved) if each is not None)
+    had_seconds = until - event.shown_scheduled.virtual
     return life.kind is not Kind.PREEMPT and had_seconds >= TIME_TO_ACT_SECONDS
 
 
@@ -288,7 +298,7 @@ def never_approved(notes: GuestNotes, now: Moment, pace: Pace) -> Found | None:
     """Whether it has let events of its own lapse and has never approved any."""
     if notes.approvals:
         return None
-    lapsed = [each for each in notes.events.values() if names(notes, each) and has_lapsed(each, now, pace)]
+    lapsed = [each for each in notes.events.values() if names(notes, each) and has_lapsed(notes, each, now, pace)]
     if not (count := len(lapsed) + notes.let_go[_LAPSED]):
         return None
     return Found(Finding.NEVER_APPROVED, is_fault=False, count=count, event=lapsed[-1] if lapsed else None)
@@ -332,4 +342,4 @@ def let_go_of_oldest(notes: GuestNotes, now: Moment, pace: Pace, most: int) -> N
         event = notes.events.pop(min(notes.events, key=worth))
         notes.let_go[ANY_EVENT] += 1
         notes.let_go.update(map(str, about_event(notes, event, now, pace)))
-        notes.let_go[_LAPSED] += names(notes, event) and has_lapsed(event, now, pace)
+        notes.let_go[_LAPSED] += names(notes, event) and has_lapsed(notes, event, now, pace)

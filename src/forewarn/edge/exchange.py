@@ -29,9 +29,17 @@ class Witness(Protocol):
         """Whoever asked did not wait for the answer. `fault`: the name of the fault that made it late."""
 
     def note(
-        self, exchange: Exchange, status: int, body: bytes, fault: str = "", *, is_done: bool = False
+        self,
+        exchange: Exchange,
+        status: int,
+        body: bytes,
+        fault: str = "",
+        *,
+        is_done: bool = False,
+        wait_seconds: float = 0.0,
     ) -> None:
         """A request is answered now; status 0: with a hang-up. `fault`: the name of the fault that was put in.
 
         `is_done`, here and where somebody left: what was asked for was done, though that was not told.
+        `wait_seconds`: how long the answer asks the guest not to come back.
         """

@@ -28,6 +28,7 @@ from forewarn.wire.imds.request import ReadEvents, Request, Wish
 log = get_logger()
 
 _AT_ONCE_WITHOUT_A_WORD = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no time
+_HANG_UP = Answer(0, b"", b"")
 _MOST_MARKED = 100_000
 
 
@@ -125,16 +126,19 @@ class WatchedConnection(GuestConnection):
         if spoiled is not None and answer is spoiled.answer:
             self._send_spoiled(spoiled, ending)
         elif stroke is None or spoiled is not None:
-            self._tell(answer.status, answer.body, None)
+            self._tell(answer, None)
             super()._send(answer, ending, request)
         elif faulty.changes_document(stroke.rule):
             self._spoil(stroke, exchange, answer, ending)
         elif stroke.rule.name in {Fault.RESET, Fault.CLOSED}:
             self._break_off(is_done=_is_granted(answer))
-        elif stroke.rule.name is Fault.SLOW_BODY:
+        elif stroke.rule.name is Fault.SLOW_BODY and answer.body:
             self._send_slowly(answer, ending, stroke.rule.seconds)
+        elif stroke.rule.name is Fault.SLOW_BODY:  # there is nothing that could be slow
+            self._tell(answer, None)
+            super()._send(answer, ending, request)
         else:
-            self._tell(answer.status, answer.body, stroke)
+            self._tell(answer, stroke)
             super()._send(answer, ending, request)
 
     # Changed answers: what a guest is told of an event that is not so, is written down before it can read it.
@@ -144,7 +148,7 @@ class WatchedConnection(GuestConnection):
         if isinstance(wish, ReadEvents) and _is_granted(answer):
             spoiled = self._change(stroke, exchange.guest.panel, wish)
         if spoiled is None:
-            self._tell(answer.status, answer.body, None)
+            self._tell(answer, None)
             super()._send(answer, ending)
             return
         self._spoiled = spoiled
@@ -174,7 +178,7 @@ class WatchedConnection(GuestConnection):
     def _send_spoiled(self, spoiled: Spoiled, ending: bytes) -> None:
         date = faulty.skewed(self._desk.date, spoiled.skew) if spoiled.skew else self._desk.date
         is_last = self._is_last(ending)
-        self._tell(spoiled.answer.status, spoiled.answer.body, self._stroke)
+        self._tell(spoiled.answer, self._stroke)
         self._transport.write(spoiled.answer.encode(date + (CLOSE if is_last else ending)))
         if is_last or spoiled.hangs_up:
             self._hang_up()
@@ -182,7 +186,7 @@ class WatchedConnection(GuestConnection):
     def _send_slowly(self, answer: Answer, ending: bytes, seconds: float) -> None:
         is_last = self._is_last(ending)
         whole = answer.encode(self._desk.date + (CLOSE if is_last else ending))
-        head = whole[: -len(answer.body)] if answer.body else b""  # where there is no body, the head is slow
+        head = whole[: -len(answer.body)]
         self._is_busy = True
         self._transport.write(head)
         ended = partial(self._end_drip, answer, is_last=is_last)
@@ -201,7 +205,7 @@ class WatchedConnection(GuestConnection):
         self._hold = None
         self._is_busy = False
         self.active_at = self._desk.now()
-        self._tell(answer.status, answer.body, self._stroke)
+        self._tell(answer, self._stroke)
         if is_last or (self._is_ended and not self._queue):
             self._hang_up()
         else:
@@ -210,7 +214,7 @@ class WatchedConnection(GuestConnection):
     def _break_off(self, *, is_done: bool = False) -> None:
         """Close, or reset, without an answer."""
         stroke = self._stroke
-        self._tell(0, b"", stroke, is_done=is_done)
+        self._tell(_HANG_UP, stroke, is_done=is_done)
         self._is_ended = True
         if stroke is not None and stroke.rule.name is Fault.RESET:
             linger = (socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE_WITHOUT_A_WORD)
@@ -219,13 +223,16 @@ class WatchedConnection(GuestConnection):
         else:
             self._transport.close()
 
-    def _tell(self, status: int, body: bytes, stroke: Stroke | None, *, is_done: bool = False) -> None:
+    def _tell(self, answer: Answer, stroke: Stroke | None, *, is_done: bool = False) -> None:
         """The request is answered: a fault has had its effect, and the witness hears of it. Once per request."""
         exchange, _ = self._conclude()
         if stroke is not None:
             stroke.lands()
         if exchange is not None and self._desk.witness is not None:
-            self._desk.witness.note(exchange, status, body, _name_of(stroke), is_done=is_done)
+            wait = 0 if _is_granted(answer) else answer.retry_after_seconds
+            self._desk.witness.note(
+                exchange, answer.status, answer.body, _name_of(stroke), is_done=is_done, wait_seconds=wait
+            )
 
     def _conclude(self) -> tuple[Exchange | None, Stroke | None]:
         """The request that was being answered, and what struck it: there is none now."""

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from forewarn.board.conduct import Conduct
 from forewarn.control.plane import ControlPlane
 from forewarn.control.timekeeper import Timekeeper
-from forewarn.core.conduct import Pace
+from forewarn.core.moment import Pace
 from forewarn.core.refusal import Code, Refusal
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
 from forewarn.operator.filters import Malformed, page_of, text_of, word_of

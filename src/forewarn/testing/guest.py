@@ -90,6 +90,8 @@ class Vm:
         self._call("POST", version, json.dumps({"StartRequests": requests}))
 
     def _call(self, method: str, version: str, body: str | None = None) -> bytes:
+        if not isinstance(version, str):
+            raise Refused(f"{version!r} is no api-version.", f'Write it like "{NEWEST}".')
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=_ANSWER_SECONDS)
         try:
             connection.request(method, _PATH + quote(version), body, {"Metadata": "true"})

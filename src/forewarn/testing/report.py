@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from forewarn.core.conduct import Pace
+from forewarn.core.moment import Pace
 from forewarn.core.refusal import Refusal
 from forewarn.emulator import Emulator, Refused
 from forewarn.operator.report import report_on_vm, usual_pace

@@ -5,6 +5,7 @@ Every call returns when what was asked, and what is due then, has been done and 
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from forewarn.control.requests import Accepted
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause
-from forewarn.emulator import DEFAULT_START, Emulator, Refused, in_utc
+from forewarn.emulator import CLOSED, DEFAULT_START, Emulator, Refused, in_utc
+from forewarn.errors import ConfigError
 from forewarn.testing import fleet
 from forewarn.testing.asked import (
     as_description,
@@ -54,6 +56,8 @@ class Service:
     """The real service under a virtual clock. Use it in a `with` block, or call `open` and `close`."""
 
     def __init__(self, *, seed: int | None = None, start: datetime = DEFAULT_START, **settings: Any) -> None:  # noqa: ANN401 - settings are of any type
+        if not isinstance(seed, int | float | str | None):
+            raise Refused(f"{seed!r} cannot be a seed.", "Give a whole number, or none.")
         self._make = partial(Emulator, seed=seed, start=in_utc(start), **_checked(settings))
         self._emulator: Emulator | None = None
         self._vms: dict[str, Vm] = {}
@@ -63,7 +67,10 @@ class Service:
         """Hear guests and operators; returns when both may call."""
         if self._emulator is not None:
             raise Refused("This service has been opened already.", "Make another one.")
-        self._emulator = self._make().start()
+        try:
+            self._emulator = self._make().start()
+        except ConfigError as problem:
+            raise Refused(_without_flags(problem.message), _without_flags(problem.hint)) from problem
         return self
 
     def close(self) -> None:
@@ -83,7 +90,7 @@ class Service:
         if self._emulator is None:
             raise Refused("This service has not been opened.", "Use it in a with block, or call open().")
         if not self._emulator.is_up:
-            raise Refused("This service has been closed.", "Make another one.")
+            raise Refused(*CLOSED)
         return self._emulator
 
     @property
@@ -316,15 +323,25 @@ def _there_is(name: str, there: list[str], otherwise: str) -> str:
 
 def _checked(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of `forewarn serve`, in its own types; what a test cannot set is refused."""
-    known = [each.name for each in SETTINGS if each.name not in _DECIDED_HERE]
-    for name in settings:
+    known = {each.name: each for each in SETTINGS if each.name not in _DECIDED_HERE}
+    for name, value in settings.items():
         if name in _DECIDED_HERE:
             raise Refused(f"{name} cannot be set: a service in a test decides that by itself.")
         if name not in known:
-            near = did_you_mean(name, known) or f"Known are {', '.join(known)}."
+            near = did_you_mean(name, list(known)) or f"Known are {', '.join(known)}."
             raise Refused(f"There is no setting {name}.", near)
+        try:
+            if value is not None and value is not False and value != ():  # these leave it as it is
+                known[name].parse(value)
+        except ValueError as problem:
+            raise Refused(f"{name} cannot be set so: {problem}.", f"What it is: {known[name].help}") from None
     parsed = load_settings(settings, {})
     return {name: getattr(parsed, name) for name in settings}
+
+
+def _without_flags(text: str) -> str:
+    """What a person at a terminal is told of a setting, for one who writes a test: `machines` for `--machines`."""
+    return re.sub(r"--([a-z]+(?:-[a-z]+)*)", lambda found: found[1].replace("-", "_"), text)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ of the moment and, where asked for, `Connection: close` in between.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -14,6 +15,7 @@ import msgspec
 _PHRASES = {413: "Content Too Large"}  # renamed in RFC 9110, and in one version of Python but not in another
 JSON = "application/json; charset=utf-8"
 CLOSE = b"Connection: close\r\n"
+_RETRY_AFTER = re.compile(rb"\r\nRetry-After: (\d+)\r\n")
 KEEP_ALIVE = b"Connection: keep-alive\r\n"
 
 
@@ -33,6 +35,12 @@ class Answer:
     def body(self) -> bytes:
         """What follows the headers."""
         return self.tail[2:]
+
+    @property
+    def retry_after_seconds(self) -> int:
+        """How long it asks the caller to wait before the next request; 0: it does not."""
+        found = _RETRY_AFTER.search(self.head)
+        return int(found[1]) if found else 0
 
 
 def answer(

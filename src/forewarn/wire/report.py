@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from forewarn.core.conduct import LIMIT_PER_SECOND, EventNotes, GuestNotes, Moment, Pace
+from forewarn.core.conduct import LIMIT_PER_SECOND, EventNotes, GuestNotes
 from forewarn.core.conduct_findings import (
     ANY_EVENT,
     Finding,
@@ -24,6 +24,7 @@ from forewarn.core.conduct_findings import (
     over_the_limit,
     usual_gap,
 )
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, NEWEST_EVENTS_VERSIONS

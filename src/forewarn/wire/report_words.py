@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from forewarn.core.conduct import LIMIT_PER_SECOND, EventLife, EventNotes, GuestNotes, Moment, Pace
+from forewarn.core.conduct import LIMIT_PER_SECOND, EventLife, EventNotes, GuestNotes
 from forewarn.core.conduct_findings import (
     CUT_SHORT,
     SHORTEST_NOTICE_SECONDS,
@@ -20,6 +20,7 @@ from forewarn.core.conduct_findings import (
     over_the_limit,
     usual_gap,
 )
+from forewarn.core.moment import Moment, Pace
 from forewarn.core.notice import LEAST_NOTICE, in_words
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
@@ -138,10 +139,12 @@ def _about_event(notes: GuestNotes, event: EventNotes, now: Moment, pace: Pace) 
     life = event.life
     parts = [_when_it_knew(event, pace)]
     waited = approved_after(event, pace)
-    if event.approved is not None:
+    if event.approved is not None or notes.vm in life.approved_by:
         parts.append("approved" + ("" if waited is None else f" {after(waited, 'it could have known')}"))
+    elif life.approved_by and names(notes, event):
+        parts.append(f"approved by {life.approved_by[0]} and not by it")
     elif names(notes, event):
-        parts.append("left to its time" if has_lapsed(event, now, pace) else "not approved")
+        parts.append("left to its time" if has_lapsed(notes, event, now, pace) else "not approved")
     noticed = noticed_end_after(notes, event, pace)
     if noticed is not None:
         parts.append(f"its end noticed {'at once' if noticed < _NO_TIME else f'after {long(noticed)}'}")
@@ -273,9 +276,11 @@ def _learned_late(found: Found, _notes: GuestNotes, _now: Moment, _pace: Pace) -
 
 
 def _never_approved(found: Found, _notes: GuestNotes, _now: Moment, _pace: Pace) -> str:
+    others = () if found.event is None else found.event.life.approved_by
+    became = f"was approved by {others[0]}" if others else "waited for its whole notice"
     return (
-        f"It has never approved an event: {_which(found)} waited for its whole notice. That is allowed; who is "
-        "ready sooner can say so with a POST of StartRequests, and need not wait."
+        f"It has never approved an event: {_which(found)} {became}. That is allowed; who is ready sooner can say "
+        "so with a POST of StartRequests, and need not wait."
     )
 
 

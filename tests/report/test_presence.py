@@ -1,0 +1,129 @@
+"""The time in which a guest could have asked counts, and no other: machines that are down or paused cannot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from forewarn.core.moment import Pace
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Action
+from forewarn.testing import Service
+from forewarn.wire.report import report_on
+from tests.report.stage import Stage
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+@pytest.mark.parametrize(("seconds", "faults"), [(1, []), (5, []), (20, ["too_slow"]), (45, ["too_slow"])])
+def test_polls_while_an_event_of_its_own_lasts_are_judged_as_any_other(seconds: int, faults: list[str]):
+    with Service(simulated_seconds={"freeze": 595}) as service:
+        vm = service.vm("web_0")
+        event = service.maintain(vm, "Freeze")
+        vm.document()
+        vm.approve(event)
+        event.expect("Started")
+        for _ in range(0, 500, seconds):
+            vm.document()
+            service.clock.advance(seconds=seconds)
+        report = service.report(vm)
+
+    assert report.faults == faults
+    assert f"with {seconds} s between as a rule and {seconds} s at the longest" in str(report)
+
+
+def test_an_event_that_has_started_keeps_nobody_from_asking(stage: Stage):
+    guest = stage.guest()
+    event = stage.announce("ID", "web-0")
+    stage.poll(guest)
+    stage.commit(replace(event, phase=Phase.STARTED))
+    stage.pass_time(40)
+    stage.poll(guest)
+
+    assert list(stage.notes().gaps.virtual) == [40]
+
+
+@pytest.mark.parametrize("action", [Action.REBOOT, Action.REDEPLOY, Action.STOP, Action.RESTORE])
+def test_a_machine_is_away_for_as_long_as_an_action_has_it_down(stage: Stage, action: Action):
+    guest = stage.guest()
+    stage.poll(guest)
+    stage.pass_time(5)
+    attempt = stage.touch("web-0", action)
+    stage.pass_time(60)
+    stage.release(attempt)
+    stage.pass_time(3)
+    stage.poll(guest)
+
+    assert (list(stage.notes().gaps.virtual), stage.notes().gaps.longest_virtual) == ([], 5)
+
+
+@pytest.mark.parametrize("action", [Action.FREEZE, Action.MIGRATE])
+@pytest.mark.parametrize(
+    ("announced", "longest"), [(30, 80 + 5), (0, 10 + 110), (-1, 101 + 5)], ids=["30 s", "nothing", "unknown"]
+)
+def test_a_pause_is_as_long_as_was_announced_however_long_the_action_takes(
+    stage: Stage, action: Action, announced: int, longest: int
+):
+    guest = stage.guest()
+    stage.poll(guest)
+    stage.pass_time(5)
+    attempt = stage.touch("web-0", action, announced)
+    stage.pass_time(110)
+    stage.release(attempt)
+    stage.pass_time(5)
+    stage.poll(guest)
+
+    assert stage.notes().gaps.longest_virtual == longest
+
+
+def test_a_pause_that_ends_sooner_than_was_announced_is_over_then(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest)
+    attempt = stage.touch("web-0", Action.FREEZE, 30)
+    stage.pass_time(10)
+    stage.release(attempt)
+    stage.pass_time(25)
+    stage.poll(guest)
+
+    assert stage.notes().gaps.longest_virtual == 25
+
+
+def test_a_pause_is_over_by_every_clock_whenever_somebody_looks(stage: Stage):
+    guest = stage.guest()
+    stage.poll(guest)
+    stage.touch("web-0", Action.FREEZE, 60)
+    stage.pass_time(240, real=4)
+
+    (absence,) = stage.notes().presence.absences
+
+    assert (absence.until.virtual - absence.since.virtual, absence.until.real - absence.since.real) == (60, 1)
+    assert (absence.until.at - absence.since.at).total_seconds() == 60
+
+
+def test_who_asked_only_while_its_machine_was_down_is_told_no_gap(stage: Stage):
+    guest = stage.guest()
+    stage.touch("web-0", Action.REBOOT)
+    for _ in range(3):
+        stage.poll(guest)
+        stage.pass_time(20)
+
+    report = report_on(stage.notes(), stage.conduct.now(), Pace.VIRTUAL)
+
+    assert (report.polls.usual_gap_seconds, report.polls.longest_gap_seconds) == (None, None)
+    assert report.facts[0] == "It asked for the document 3 times; the last time was 20 s ago."
+
+
+def test_a_machine_that_is_heard_first_while_an_action_has_it_down_is_away(stage: Stage):
+    attempt = stage.touch("web-0", Action.REBOOT)
+    guest = stage.guest()
+    stage.poll(guest)
+    stage.pass_time(50)
+    stage.release(attempt)
+    stage.pass_time(4)
+    stage.poll(guest)
+
+    assert stage.notes().gaps.longest_virtual == 4
