@@ -67,9 +67,8 @@ class Conduct:
         self._lock = threading.Lock()
         self._guests: dict[str, GuestNotes] = {}
         self._down: set[str] = set()  # machines that are not running
-        self._acts: dict[
-            str, dict[str, float]
-        ] = {}  # by machine and operation: until when an action keeps it away
+        # By machine and operation: until when an action keeps it away.
+        self._acts: dict[str, dict[str, float]] = {}
         self._open: dict[str, EventLife] = {}
         self._ended: dict[str, EventLife] = {}
         self._untold: dict[str, EventLife] = {}
