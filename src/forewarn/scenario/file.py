@@ -6,7 +6,6 @@ A refusal reads `FILE:LINE: sentence. What to do.`
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -25,7 +24,8 @@ from forewarn.wire.choices import suggest
 from forewarn.wire.entries import read_entry, told, unknown_keys, unknown_section
 from forewarn.wire.fleet_file import FLEET_SECTIONS, BadFleet, read_tables
 from forewarn.wire.times import parse_duration, parse_instant
-from forewarn.wire.toml_lines import TomlLines, find_lines, syntax_problem
+from forewarn.wire.toml_lines import TomlLines, find_lines
+from forewarn.wire.toml_text import BadToml, read_toml_text
 
 T = TypeVar("T")
 
@@ -65,10 +65,9 @@ class ScenarioText:
 def read_scenario(text: str, name: str) -> ScenarioText:
     """What a TOML text says, or `BadScenario`; whether it can be played is judged by check.py."""
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        line, what = syntax_problem(text, problem)
-        raise BadScenario((f"{name}:{line}: {what}. Mend the TOML syntax.",)) from None
+        raw = read_toml_text(text)
+    except BadToml as problem:
+        raise BadScenario((f"{name}:{problem.line}: {problem}",)) from None
     reader = _Reader(raw, ScenarioText(_NOTHING, name, find_lines(text)))
     found = reader.read()
     named = replace(found.head, name=found.head.name or PurePath(name).stem)
