@@ -188,10 +188,23 @@ class _Check:
                 what = f"There is no fault {act.fault}."
                 yield Problem(at(where, "fault"), what, suggest(act.fault, faults.NAMES))
             case Deed.FAULT if act.fault is not None:
-                rule = faults.rule_of(act, self.scenario.head.seed)
-                yield from _refused(rule if isinstance(rule, Refusal) else None, at(where, "options"))
+                yield from self._options(act, at(where, "options"))
             case Deed.MAINTAIN | Deed.ROLLOUT | Deed.FAIL:
                 yield from self._work(act, where)
+
+    def _options(self, act: Act, where: Place) -> Iterator[Problem]:
+        """What a fault is to be; which one it is stands beside its options, and whom it strikes in one place."""
+        if "name" in act.options:
+            yield Problem(where, f"The fault is named beside its options: {act.fault}.", "Leave out name.")
+            return
+        if "vm" in act.options and act.vm is not None:
+            yield Problem(where, "vm is given twice, beside the options and in them.", "Leave out one of them.")
+            return
+        rule = faults.rule_of(act, self.scenario.head.seed)
+        if isinstance(rule, Refusal):
+            yield from _refused(rule, where)
+        elif "vm" in act.options:
+            yield from self._vm(act.options["vm"], where)
 
     def _work(self, act: Act, where: Place) -> Iterator[Problem]:
         known = _KINDS_OF[act.do]

@@ -73,7 +73,8 @@ class Foresight:
             where, remedy = Place("guests", index, "vm"), _OTHER_OUTSIDE if script.outside else _START_LATER
             yield from self._not_there_yet(script.vm, script.starts, where, remedy)
         for index, act in enumerate(self.scenario.acts):
-            yield from self._not_there_yet(act.vm, act.time, Place("at", index, "vm"), "Do it after that.")
+            place = Place("at", index, "vm" if act.vm is not None else "options")
+            yield from self._not_there_yet(act.named_vm, act.time, place, "Do it after that.")
             yield from self._done_to_the_gone(act, index)
             yield from self._done_in_vain(act, index)
             self._course.go_on(act, self.line_of("at", index))

@@ -109,6 +109,11 @@ class Act:
         """Whether the VMs are moved rather than paused."""
         return self.by == "live_migration"
 
+    @property
+    def named_vm(self) -> str | None:
+        """The VM that it is done to; a fault may name it among its options."""
+        return self.vm if self.vm is not None or self.do is not Deed.FAULT else self.options.get("vm")
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
