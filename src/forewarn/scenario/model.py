@@ -181,6 +181,15 @@ class Scenario:
         return max(times, default=timedelta(0))
 
 
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What could be read of an entry that is wrong: its place in its section, and the values that fit."""
+
+    section: str
+    index: int
+    values: Mapping[str, Any]
+
+
 def clock_of(time: timedelta) -> str:
     """A time of the scenario for a reader: `0:15:00`, `168:00:00`, with a fraction only where there is one."""
     seconds, rest = divmod(time, timedelta(seconds=1))
