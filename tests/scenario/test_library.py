@@ -191,6 +191,18 @@ def test_work_of_the_platform_is_seen_as_started_as_long_as_that_of_the_real_ser
     assert {ended[event] - started[event] for event in started} == {timedelta(minutes=each) for each in minutes}
 
 
+def test_who_approves_while_another_update_domain_recovers_starts_at_its_not_before():
+    told = [each for each in play(built_in("update-domain-walk")).told if each.what == "event"]
+
+    starts = {vm: each.at for each in told for vm in each.details["vms"] if each.details["phase"] == "Started"}
+
+    assert starts == {
+        "web-0": timedelta(minutes=1),  # at once: it has approved, and nobody recovers
+        "web-1": timedelta(minutes=41),
+        "web-2": timedelta(minutes=81),
+    }
+
+
 def test_no_scenario_of_the_library_is_without_a_bug_to_find():
     assert list(FINDS) == shelf.names()
 
