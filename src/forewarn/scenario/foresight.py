@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from forewarn.core.fleet import Vm
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import LEAST_NOTICE, in_words
 from forewarn.core.phase import Phase
 from forewarn.core.terms import AutoApproval, Kind
 from forewarn.core.world import World
-from forewarn.scenario import most, standing
+from forewarn.scenario import most, phases, standing
+from forewarn.scenario.bounds import Bounds
 from forewarn.scenario.makers import TO_HOSTS, Course, Maker
 from forewarn.scenario.model import END, Act, Deed, Expectation, Scenario, clock_of
 from forewarn.scenario.most import Case
@@ -39,8 +39,6 @@ _MAY_UNDO = {  # it calls an event off, or does its work
     Deed.SCALE,
     Deed.STOP,
 }
-_MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
-_AGAINST_THE_RULES = {"early_start", "shortened_notice"}
 _DONE = {Deed.CANCEL: "called off", Deed.APPROVE: "approved"}
 _HOW = {
     Kind.FREEZE: 'do = "maintain"',
@@ -52,7 +50,6 @@ _HOW = {
 _START_LATER = "Let it start then, or later (starts)."
 _OTHER_OUTSIDE = "Let one be outside that is there from the start."
 _EXPECT_LATER = "Expect it then, or later."
-_AFTER_THE_START = {Phase.STARTED, Phase.COMPLETED, Phase.FAILED}
 
 
 @dataclass(slots=True)
@@ -63,9 +60,12 @@ class Foresight:
     world: World
     line_of: LineOf
     _course: Course = field(init=False)
+    _bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
         self._course = Course(self.scenario, self.world)
+        is_closed = not any(script.outside for script in self.scenario.guests)
+        self._bounds = Bounds(self._course, is_closed)
 
     def problems(self) -> Iterator[Problem]:
         """What cannot happen."""
@@ -150,7 +150,7 @@ class Foresight:
                 what = f"{case.title} cannot be at {clock_of(case.time)}: {comes}."
                 yield case.problem("time", what, _EXPECT_LATER)
             else:
-                yield from self._judge_start(case, before)
+                yield from phases.problems(self._bounds, case, before)
                 yield from self._judge_cancel(case, before)
                 yield from self._judge_approval(case)
                 yield from self._judge_notice(case, before)
@@ -159,51 +159,6 @@ class Foresight:
             yield from most.events(self._course, case)
             yield from most.incarnation(self._course, case)
             yield from standing.machines(self._course, case)
-
-    def _judge_start(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
-        last, starts = makers[-1], min(self._earliest_start(maker) for maker in makers)
-        phase = Phase.STARTED if Phase.STARTED.value in (case.wanted.saw or []) else case.wanted.phase
-        if phase not in _AFTER_THE_START or case.time >= starts:
-            return
-        approval = "nothing in this file approves it"
-        if starts < last.act.time + last.notice:
-            approval = f"it is approved at {clock_of(starts)} at the earliest"
-        what = (
-            f"{case.title} cannot be {phase} at {clock_of(case.time)}: it is announced at "
-            f"{clock_of(last.act.time)} (line {last.line}) with {in_words(last.notice)} of notice, and {approval}."
-        )
-        remedy = f"Expect it from {clock_of(starts)} on, or let a guest approve it before (approve_after)."
-        yield case.problem("saw" if case.wanted.saw else "phase", what, remedy)
-
-    def _earliest_start(self, maker: Maker) -> timedelta:
-        """When the event can start at the earliest: approved, or when its notice has run out."""
-        begins = maker.act.time
-        if maker.is_born_started or self._is_lawless(maker):
-            return begins
-        approvals = [begins + maker.notice]
-        for script in self._course.guests_in_scope_of(maker.vm):
-            if script.outside:
-                return begins
-            if script.approve_after is not None and maker.kind in script.approves:
-                approvals.append(max(begins, script.starts) + script.approve_after)
-        approvals += [
-            act.time
-            for act in self.scenario.acts
-            if act.do is Deed.APPROVE and act.time >= begins and self._share_scope(act.vm, maker.vm)
-        ]
-        return min(approvals)
-
-    def _share_scope(self, name: str | None, vm: Vm) -> bool:
-        other = self.world.vms.get(name or "")
-        return other is None or other.scope == vm.scope
-
-    def _is_lawless(self, maker: Maker) -> bool:
-        """Whether a fault may let it start early, or nobody may be up whose approval is waited for."""
-        return any(
-            (act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES)
-            or (act.do in _MAY_LEAVE_NOBODY_UP and act is not maker.act)
-            for act in self.scenario.acts
-        )
 
     def _judge_cancel(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         if case.wanted.phase != Phase.CANCELLED.value:
@@ -228,7 +183,7 @@ class Foresight:
     def _judge_notice(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         """No notice is ever shorter than the least of its kind."""
         asked = case.wanted.notice
-        if asked is None or any(maker.is_born_started or self._is_lawless(maker) for maker in makers):
+        if asked is None or any(maker.is_born_started or self._bounds.is_lawless(maker) for maker in makers):
             return
         least = min(LEAST_NOTICE[maker.kind] for maker in makers)
         if asked < least:
