@@ -39,10 +39,11 @@ _KINDS_OF = {
 }
 
 
-def check(text: ScenarioText) -> Scenario:
+def check(text: ScenarioText, *, is_closed: bool = True) -> Scenario:
     """The scenario, if it can be played; otherwise `BadScenario` with all that is in the way.
 
-    Names are judged where the fleet is right, and what comes of the acts where everything else is.
+    Names are judged where the fleet is right, and what comes of the acts where everything else is. `is_closed`:
+    nobody acts on it but the file.
     """
     found = [*text.unread, *times.problems(text)]
     world = world_of(text.scenario.fleet)
@@ -51,9 +52,7 @@ def check(text: ScenarioText) -> Scenario:
     elif text.is_right(*FLEET_SECTIONS):
         found += _Check(text.scenario, world, text).problems()
     if not found and isinstance(world, World):
-        found += Foresight(
-            text.scenario, world, lambda section, index: text.line_of(Place(section, index))
-        ).problems()
+        found += Foresight(text.scenario, world, text.line_of_entry, is_closed=is_closed).problems()
     if found:
         raise BadScenario(problem_lines(text, found))
     return text.scenario
