@@ -6,7 +6,6 @@ One table says it all: the command line, the environment, the file and the refer
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -31,7 +30,8 @@ from forewarn.config_values import (
 )
 from forewarn.core.terms import Action, Kind
 from forewarn.errors import ConfigError, UsageProblem
-from forewarn.wire.toml_lines import find_lines, syntax_problem
+from forewarn.wire.toml_lines import find_lines
+from forewarn.wire.toml_text import BadToml, read_toml_text
 
 ENVIRONMENT_PREFIX = "FOREWARN_"
 
@@ -309,14 +309,13 @@ def _read_file(file: Path) -> dict[str, Any]:
     """The settings in a file, or `ConfigError` with the line of what is wrong."""
     try:
         text = file.read_text(encoding="utf-8")
-        raw = tomllib.loads(text)
+        raw = read_toml_text(text)
     except OSError as problem:
         raise ConfigError(f"{file} cannot be read: {problem.strerror}.", "Name another with --config.") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{file} is not UTF-8 text.", "Save it as UTF-8.") from None
-    except tomllib.TOMLDecodeError as problem:
-        line, what = syntax_problem(text, problem)
-        raise ConfigError(f"{file}:{line}: {what}.", "Mend the TOML syntax.") from None
+    except BadToml as problem:
+        raise ConfigError(f"{file}:{problem.line}: {problem.what}", problem.remedy) from None
     lines = find_lines(text)
     values = {}
     for name, value in raw.items():

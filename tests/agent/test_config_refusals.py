@@ -135,6 +135,7 @@ def refusals(text: str, tmp_path: Path, mode: int = 0o640, **environment: str) -
         ),
         ("a = \n", "agent.toml:1: Invalid value. Mend the TOML syntax."),
         ("a = " + "[" * 5000, "agent.toml: It is nested too deeply. Write it flatter."),
+        ("poll_seconds" + ".a" * 5000 + " = 1", "agent.toml: It is nested too deeply. Write it flatter."),
     ],
 )
 def test_what_is_wrong_is_told_with_its_line_and_what_to_do(text: str, words: str, tmp_path: Path):

@@ -113,7 +113,7 @@ def test_what_show_prints_is_a_scenario_that_can_be_played(tmp_path: Path):
     outcome = forewarn("scenario", "play", str(mine), "--virtual")
 
     assert (outcome.code, outcome.err) == (0, "")
-    assert outcome.out.endswith("mine: 5 of 5 as expected\n")
+    assert outcome.out.endswith("mine: 6 of 6 as expected\n")
 
 
 def test_show_as_json_says_what_is_in_it():

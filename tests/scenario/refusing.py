@@ -36,7 +36,7 @@ GROW = (
 APPROVING = '[[guests]]\nvm = "app-0"\napprove_after = "2m"\n'
 TOLD = "it is announced at 0:01:00 (line"
 UNAPPROVED = "15 min of notice, and nothing in this file approves it."
-LATE = "15 min of notice, and it is approved at 0:03:00 at the earliest."
+LATE = "15 min of notice, and it is approved at 0:03:00 at the earliest"
 
 
 def refusal_of(text: str) -> tuple[str, ...]:

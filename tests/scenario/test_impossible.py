@@ -76,9 +76,9 @@ ROWS = {
         "Expect it from 0:16:00 on, or let a guest approve it before (approve_after).",
     ),
     "Started before it can be approved": (
-        f'{APPROVING}{RESTART}[[expect]]\ntime = 179\nvm = "app-0"\nphase = "Completed"\n',
+        f'{APPROVING}{RESTART}[[expect]]\ntime = 179\nvm = "app-0"\nphase = "Started"\n',
         10,
-        f"An event of app-0 cannot be Completed at 0:02:59: {TOLD} {AFTER + 3}) with {LATE}",
+        f"An event of app-0 cannot be Started at 0:02:59: {TOLD} {AFTER + 3}) with {LATE}.",
         "Expect it from 0:03:00 on, or let a guest approve it before (approve_after).",
     ),
     "approved by who never does": (

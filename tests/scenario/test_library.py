@@ -168,6 +168,41 @@ def test_a_scenario_of_the_library_finds_the_bugs_that_it_is_there_for(name: str
     assert play(built_in(name), bug).outcome.failures, f"{name} holds though the engine is {bug.__name__}"
 
 
+STARTED_MINUTES = {  # from Started until it is gone, as of the real service: the platform's own work
+    "degraded-hardware": {10},
+    "emergency-repair": {10},
+    "flapping-document": {10},
+    "hardware-failure": {10},
+    "host-freeze": {10},
+    "live-migration": {5},
+    "network-update": {10},
+    "update-domain-walk": {10},
+}
+
+
+@pytest.mark.parametrize(("name", "minutes"), STARTED_MINUTES.items(), ids=STARTED_MINUTES)
+def test_work_of_the_platform_is_seen_as_started_as_long_as_that_of_the_real_service(name: str, minutes: set[int]):
+    told = [each for each in play(built_in(name)).told if each.what == "event"]
+
+    started = {each.details["event"]: each.at for each in told if each.details["phase"] == "Started"}
+    ended = {each.details["event"]: each.at for each in told if each.details["phase"] == "Completed"}
+
+    assert started.keys() == ended.keys()
+    assert {ended[event] - started[event] for event in started} == {timedelta(minutes=each) for each in minutes}
+
+
+def test_who_approves_while_another_update_domain_recovers_starts_at_its_not_before():
+    told = [each for each in play(built_in("update-domain-walk")).told if each.what == "event"]
+
+    starts = {vm: each.at for each in told for vm in each.details["vms"] if each.details["phase"] == "Started"}
+
+    assert starts == {
+        "web-0": timedelta(minutes=1),  # at once: it has approved, and nobody recovers
+        "web-1": timedelta(minutes=41),
+        "web-2": timedelta(minutes=81),
+    }
+
+
 def test_no_scenario_of_the_library_is_without_a_bug_to_find():
     assert list(FINDS) == shelf.names()
 

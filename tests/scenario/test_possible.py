@@ -123,11 +123,25 @@ SO_IT_IS = {
         '[[at]]\ntime = "14m"\ndo = "delete"\nvm = "gone-0"\n'
         '[[expect]]\ntime = "25m"\nvm = "gone-0"\nevents = 2\nstate = "running"\n'
     ),
+    "a restart that waits until other work is done": (
+        "[settings]\nsimulated_seconds = { freeze = 600 }\n"
+        '[[at]]\ntime = 0\ndo = "maintain"\nvm = "app-0"\n[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'
+        '[[expect]]\ntime = "20m"\nvm = "app-0"\nkind = "Reboot"\nphase = "Scheduled"\n'
+    ),
 }
 
 
 @pytest.mark.parametrize("text", SO_IT_IS.values(), ids=SO_IT_IS)
 def test_what_comes_about_is_not_refused(text: str):
     played = play(read(FLEET + text))
+
+    assert played.differences == []
+
+
+def test_a_failed_host_whose_vm_no_other_may_take_is_waited_for_as_long_as_it_takes():
+    fleet = '[[hosts]]\nname = "only"\n[[vms]]\nname = "app-0"\nhost = "only"\n'
+    fail = '[[at]]\ntime = "1m"\ndo = "fail"\nhost = "only"\n'
+
+    played = play(read(f'{fleet}{fail}[[expect]]\ntime = "5h"\nvm = "app-0"\nphase = "Started"\n'))
 
     assert played.differences == []

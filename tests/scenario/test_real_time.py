@@ -70,7 +70,7 @@ def test_what_is_announced_at_sixty_times_real_time_is_kept_to_within_a_second(f
     onlooker, heard = Onlooker(), list[tuple[float, bytes]]()
 
     played = play(
-        built_in("emergency-repair"),
+        built_in("user-redeploy"),
         onlooker.join,
         rate=RATE,
         guest="db-0",

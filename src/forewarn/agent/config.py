@@ -23,7 +23,7 @@ from forewarn.agent.config_secrets import may_be_written_by_all
 from forewarn.agent.config_values import as_address, closest, show_address
 from forewarn.agent.endpoints import VARIABLE, told_by
 from forewarn.agent.settings import DISCOVER, Peers, Settings
-from forewarn.agent.toml_places import find_places, syntax_problem
+from forewarn.agent.toml_places import find_places, is_too_deep, syntax_problem
 
 CONFIG_VARIABLE = f"{ENVIRONMENT_PREFIX}CONFIG"
 _TABLES = ("rules", "profiles", "peers")
@@ -100,9 +100,15 @@ def _read_file(reading: Reading, path: Path | None) -> dict[str, Any]:
         line, what = syntax_problem(text, problem)
         raise _hopeless(path, line, f"{what}.", "Mend the TOML syntax.") from None
     except RecursionError:
-        raise _hopeless(path, 0, "It is nested too deeply.", "Write it flatter.") from None
+        raise _too_deep(path) from None
+    if is_too_deep(said):
+        raise _too_deep(path)
     reading.places = find_places(text)
     return said
+
+
+def _too_deep(path: Path) -> ConfigProblems:
+    return _hopeless(path, 0, "It is nested too deeply.", "Write it flatter.")
 
 
 def _hopeless(path: Path, line: int, message: str, advice: str) -> ConfigProblems:

@@ -10,6 +10,7 @@ import re
 import tomllib
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 Path = tuple[str | int, ...]  # ("profiles", "drain", "steps", 2, "timeout_seconds")
 
@@ -24,6 +25,7 @@ _STRING = re.compile(
     r"|'[^'\n]*'"
 )
 _PLAIN = re.compile(r"[^,\]}#\n]+")
+_MOST_LEVELS = 64
 _HEADER_END = re.compile(r"\]{1,2}")
 
 
@@ -51,6 +53,20 @@ def find_places(text: str) -> Places:
     with suppress(_Lost, RecursionError):
         walk.document()
     return walk.places
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether lists and tables lie in each other so deep that it could not be shown."""
+    inner = [value]
+    for _ in range(_MOST_LEVELS):
+        inner = [each for outer in inner for each in _parts(outer)]
+    return bool(inner)
+
+
+def _parts(value: object) -> list[Any]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
 
 
 def syntax_problem(text: str, problem: tomllib.TOMLDecodeError) -> tuple[int, str]:

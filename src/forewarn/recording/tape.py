@@ -191,7 +191,7 @@ def _read(content: bytes, name: str) -> Recording:
 def _read_header(text: bytes, name: str) -> Header:
     try:
         header = msgspec.json.decode(text, type=Header)
-    except (msgspec.DecodeError, UnicodeDecodeError) as problem:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as problem:
         raise ValueError("this is no header of a recording") from problem
     if header.format < 1:
         raise ValueError(f"its format is {header.format}, and there is no such format")
@@ -217,6 +217,8 @@ def _read_line(text: bytes, after: float) -> Line:
         raise ValueError("the line is too long")
     try:
         line = msgspec.json.decode(text, type=Line)
+    except RecursionError as problem:
+        raise ValueError("the line cannot be read: it is nested too deep") from problem
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
         raise ValueError(f"the line cannot be read: {problem}") from problem
     if not math.isfinite(line.seconds) or line.seconds < after:

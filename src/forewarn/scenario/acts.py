@@ -34,7 +34,7 @@ Said = Accepted | Refusal | str | None
 
 def in_words(act: Act) -> str:
     """The act for a reader: `restart web-0`, `maintain host-0: Freeze`."""
-    words = [act.do, act.fault, act.vm or act.host or act.scale_set]
+    words = [act.do, act.fault, act.named_vm or act.host or act.scale_set]
     if act.do is Deed.SCALE:
         words.append(f"to {act.to}")
     more = f": {act.kind}" if act.kind else ""

@@ -1,6 +1,7 @@
-"""Whether a scenario can be played: names that exist, times that go on, keys that fit what is done or expected.
+"""Whether a scenario can be played: names that exist, keys and values that fit what is done or expected.
 
-What can come of it is judged in foresight.py. Every problem says where it is, what is wrong and what to do.
+Times are judged in times.py, and what can come of it all in foresight.py. Every problem says where it is, what is
+wrong and what to do.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from ipaddress import ip_address
-from itertools import pairwise
 
 from forewarn.core.fleet_check import MOST_INSTANCES, Place, Problem
 from forewarn.core.notice import DEGRADED_NOTICE, Rules, in_words
@@ -17,21 +17,19 @@ from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import too_long, too_short
 from forewarn.core.terms import Kind, Priority
 from forewarn.core.world import World
-from forewarn.emulator import LAST_START
-from forewarn.scenario import faults
+from forewarn.scenario import faults, times
 from forewarn.scenario.expected import ExpectationCheck
 from forewarn.scenario.file import BadScenario, ScenarioText, problem_lines
 from forewarn.scenario.foresight import Foresight
 from forewarn.scenario.makers import instances_of, setting_of
-from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
-from forewarn.scenario.problems import at, unknown
+from forewarn.scenario.model import Act, Deed, Expectation, Fragment, GuestScript, Scenario, clock_of
+from forewarn.scenario.problems import at, scripted_guests, unknown, unknown_vm
 from forewarn.scenario.stage import address_of, world_of
 from forewarn.scenario.words import DEEDS
 from forewarn.wire.choices import either, suggest
+from forewarn.wire.fleet_file import FLEET_SECTIONS
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
-from forewarn.wire.times import iso
 
-LONGEST = timedelta(days=400)
 MOST_POLLS = 100_000  # of one guest
 _NOWHERE = Place("", 0)
 _KINDS_OF = {
@@ -41,74 +39,53 @@ _KINDS_OF = {
 }
 
 
-def check(text: ScenarioText) -> Scenario:
-    """The scenario, if it can be played; otherwise `BadScenario` with all that is in the way."""
-    scenario = text.scenario
-    world = world_of(scenario.fleet)
+def check(text: ScenarioText, *, is_closed: bool = True) -> Scenario:
+    """The scenario, if it can be played; otherwise `BadScenario` with all that is in the way.
+
+    Names are judged where the fleet is right, and what comes of the acts where everything else is. `is_closed`:
+    nobody acts on it but the file.
+    """
+    found = [*text.unread, *times.problems(text)]
+    world = world_of(text.scenario.fleet)
     if isinstance(world, list):
-        raise BadScenario(problem_lines(text, world))
-    if lines := problem_lines(text, _Check(scenario, world).problems()):
-        raise BadScenario(lines)
-
-    def line_of(section: str, index: int) -> int:
-        return text.line_of(Place(section, index))
-
-    if lines := problem_lines(text, Foresight(scenario, world, line_of).problems()):
-        raise BadScenario(lines)
-    return scenario
+        found += world
+    elif text.is_right(*FLEET_SECTIONS):
+        found += _Check(text.scenario, world, text).problems()
+    if not found and isinstance(world, World):
+        found += Foresight(text.scenario, world, text.line_of_entry, is_closed=is_closed).problems()
+    if found:
+        raise BadScenario(problem_lines(text, found))
+    return text.scenario
 
 
 @dataclass(frozen=True, slots=True)
 class _Check:
     scenario: Scenario
     world: World
+    text: ScenarioText
 
     def problems(self) -> Iterator[Problem]:
-        yield from self._head()
-        for index, script in enumerate(self.scenario.guests):
-            yield from self._guest(script, index)
-        yield from self._order("at", [act.time for act in self.scenario.acts])
-        for index, act in enumerate(self.scenario.acts):
-            yield from self._act(act, Place("at", index))
-        yield from self._order("expect", [each.time for each in self.scenario.expectations])
-        for index, wanted in enumerate(self.scenario.expectations):
-            yield from self._expectation(wanted, Place("expect", index))
-
-    # Time.
-
-    def _head(self) -> Iterator[Problem]:
-        scenario, where = self.scenario, Place("scenario", 0, "length")
+        scenario, text = self.scenario, self.text
         if not self.world.vms:
             yield Problem(_NOWHERE, "The scenario has no VMs.", "Add [[vms]] or [[scale_sets]].")
-        if scenario.head.seed < 0:
-            yield Problem(Place("scenario", 0, "seed"), f"seed is {scenario.head.seed}.", "It can be 0 or more.")
-        if scenario.head.start > LAST_START:
-            what = f"start is {iso(scenario.head.start)}, and there would be no dates left to announce."
-            yield Problem(Place("scenario", 0, "start"), what, f"It can be up to {iso(LAST_START)}.")
-        if scenario.length < scenario.last_time:
-            last = clock_of(scenario.last_time)
-            what = f"length is {clock_of(scenario.length)}, and the last time that is named is {last}."
-            yield Problem(where, what, "Make it longer, or leave it out.")
-        if scenario.length > LONGEST:
-            what = f"The scenario takes {clock_of(scenario.length)}."
-            yield Problem(where, what, f"It can take up to {in_words(LONGEST)}.")
-
-    def _order(self, section: str, times: list[timedelta]) -> Iterator[Problem]:
-        for index, (before, time) in enumerate(pairwise(times), 1):
-            if time < before:
-                earlier = "the end" if before == END else clock_of(before)
-                what = f"Time goes back: {clock_of(time)} comes after {earlier}."
-                yield Problem(
-                    Place(section, index, "time"), what, f"Put the [[{section}]] in the order of their times."
-                )
+        for index, script in text.numbered("guests", scenario.guests):
+            yield from self._guest(script, index)
+        for index, act in text.numbered("at", scenario.acts):
+            yield from self._act(act, Place("at", index))
+        for index, wanted in text.numbered("expect", scenario.expectations):
+            yield from self._expectation(wanted, Place("expect", index))
+        for fragment in text.fragments:
+            yield from self._fragment(fragment)
 
     # Guests.
 
     def _guest(self, script: GuestScript, index: int) -> Iterator[Problem]:
         here = Place("guests", index)
         yield from self._vm(script.vm, at(here, "vm"))
-        titles = [each.title for each in self.scenario.guests[:index]]
-        if script.title in titles:
+        before = [
+            each.title for other, each in self.text.numbered("guests", self.scenario.guests) if other < index
+        ]
+        if script.title in before:
             what = f"Two guests are called {script.title}."
             yield Problem(at(here, "name"), what, "Give one of them a name of its own.")
         if script.outside:
@@ -188,10 +165,23 @@ class _Check:
                 what = f"There is no fault {act.fault}."
                 yield Problem(at(where, "fault"), what, suggest(act.fault, faults.NAMES))
             case Deed.FAULT if act.fault is not None:
-                rule = faults.rule_of(act, self.scenario.head.seed)
-                yield from _refused(rule if isinstance(rule, Refusal) else None, at(where, "options"))
+                yield from self._options(act, at(where, "options"))
             case Deed.MAINTAIN | Deed.ROLLOUT | Deed.FAIL:
                 yield from self._work(act, where)
+
+    def _options(self, act: Act, where: Place) -> Iterator[Problem]:
+        """What a fault is to be; which one it is stands beside its options, and whom it strikes in one place."""
+        if "name" in act.options:
+            yield Problem(where, f"The fault is named beside its options: {act.fault}.", "Leave out name.")
+            return
+        if "vm" in act.options and act.vm is not None:
+            yield Problem(where, "vm is given twice, beside the options and in them.", "Leave out one of them.")
+            return
+        rule = faults.rule_of(act, self.scenario.head.seed)
+        if isinstance(rule, Refusal):
+            yield from _refused(rule, where)
+        elif "vm" in act.options:
+            yield from self._vm(act.options["vm"], where)
 
     def _work(self, act: Act, where: Place) -> Iterator[Problem]:
         known = _KINDS_OF[act.do]
@@ -204,7 +194,8 @@ class _Check:
             yield Problem(at(where, "by"), what, 'Give it kind = "Freeze", or leave out by.')
         rules = Rules(action_limit=setting_of(self.scenario, "action_limit", Rules().action_limit))
         yield from _refused(too_short(kind, act.notice, rules), at(where, "notice"))
-        yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
+        if self.text.is_right("settings"):
+            yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
 
     def _degrade(self, act: Act, where: Place) -> Iterator[Problem]:
         yield from _refused(too_short(Kind.REDEPLOY, act.notice, Rules()), at(where, "notice"))
@@ -230,14 +221,39 @@ class _Check:
     # What is expected.
 
     def _expectation(self, wanted: Expectation, where: Place) -> Iterator[Problem]:
-        return ExpectationCheck(self.scenario, self.world, self._vms, wanted, where).problems()
+        return ExpectationCheck(self.text, self.world, self._vms, wanted, where).problems()
+
+    # What could be read of an entry that is wrong.
+
+    def _fragment(self, fragment: Fragment) -> Iterator[Problem]:
+        """The names in it."""
+        said, where = fragment.values, Place(fragment.section, fragment.index)
+        for key, name in [
+            (key, said[key]) for key in ("vm", "host", "scale_set", "guest", "fault") if said.get(key)
+        ]:
+            yield from self._name(key, name, at(where, key))
+        for key, names in (("hosts", said.get("hosts")), ("resources", said.get("resources"))):
+            for name in names or []:
+                yield from self._name(key, name, at(where, key))
+
+    def _name(self, key: str, name: str, where: Place) -> Iterator[Problem]:
+        if key in {"vm", "resources"}:
+            yield from self._vm(name, where)
+        elif key in {"host", "hosts"}:
+            yield from unknown("host", name, self.world.hosts, where)
+        elif key == "scale_set":
+            yield from unknown("scale set", name, [each.name for each in self.scenario.fleet.scale_sets], where)
+        elif key == "guest":
+            yield from unknown("scripted guest", name, scripted_guests(self.text), where)
+        elif name not in faults.NAMES:
+            yield Problem(where, f"There is no fault {name}.", suggest(name, faults.NAMES))
 
     @property
     def _vms(self) -> list[str]:
         return [*self.world.vms, *instances_of(self.scenario)]
 
     def _vm(self, name: str, where: Place) -> Iterator[Problem]:
-        yield from unknown("VM", name, self._vms, where)
+        yield from unknown_vm(self.text, name, self._vms, where)
 
 
 def _refused(refusal: Refusal | None, where: Place) -> Iterator[Problem]:

@@ -17,8 +17,9 @@ from forewarn.core.phase import Phase
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
 from forewarn.scenario import faults
-from forewarn.scenario.model import GONE, NO_EVENT, Deed, Expectation, Scenario
-from forewarn.scenario.problems import at, unknown
+from forewarn.scenario.file import ScenarioText
+from forewarn.scenario.model import GONE, NO_EVENT, Deed, Expectation
+from forewarn.scenario.problems import at, scripted_guests, unknown, unknown_vm
 from forewarn.scenario.words import EXPECTED_OF, OF_A_VM_THAT_IS, OF_AN_EVENT
 from forewarn.wire.choices import either, suggest
 
@@ -39,7 +40,7 @@ _MARKS = [str(name) for name, form in FORMS.items() if form.marks_events]
 class ExpectationCheck:
     """Looks at one expectation."""
 
-    scenario: Scenario
+    text: ScenarioText
     world: World
     vms: Collection[str]  # all that there may be at some time
     wanted: Expectation
@@ -73,14 +74,13 @@ class ExpectationCheck:
     def _names(self) -> Iterator[Problem]:
         wanted, where = self.wanted, self.where
         if wanted.vm is not None:
-            yield from unknown("VM", wanted.vm, self.vms, at(where, "vm"))
+            yield from unknown_vm(self.text, wanted.vm, self.vms, at(where, "vm"))
         for name in wanted.resources or []:
-            yield from unknown("VM", name, self.vms, at(where, "resources"))
+            yield from unknown_vm(self.text, name, self.vms, at(where, "resources"))
         if wanted.host is not None:
             yield from unknown("host", wanted.host, self.world.hosts, at(where, "host"))
         if wanted.guest is not None:
-            scripted = [each.title for each in self.scenario.guests if not each.outside]
-            yield from unknown("scripted guest", wanted.guest, scripted, at(where, "guest"))
+            yield from unknown("scripted guest", wanted.guest, scripted_guests(self.text), at(where, "guest"))
         if wanted.fault:
             yield from self._mark(wanted.fault)
 
@@ -89,9 +89,14 @@ class ExpectationCheck:
             yield self._problem("fault", f"There is no fault {fault}.", suggest(fault, faults.NAMES))
         elif fault not in _MARKS:
             yield self._problem("fault", f"No event is marked with {fault}.", f"The marks are {either(_MARKS)}.")
-        elif not any(act.do is Deed.FAULT and act.fault == fault for act in self.scenario.acts):
+        elif not self._is_put_in(fault):
             remedy = f'Add an [[at]] with do = "fault" and fault = "{fault}".'
             yield self._problem("fault", f"Nothing in this file puts {fault} in.", remedy)
+
+    def _is_put_in(self, fault: str) -> bool:
+        """Whether an act does that, or may be meant to."""
+        acts = self.text.scenario.acts
+        return not self.text.is_right("at") or any(act.do is Deed.FAULT and act.fault == fault for act in acts)
 
     def _numbers(self) -> Iterator[Problem]:
         for key, least in _LEAST.items():
@@ -115,8 +120,9 @@ class ExpectationCheck:
 
     def _may_be_misled(self) -> bool:
         """Whether a fault may tell guests of events what is not so."""
-        rules = faults.rules_in(self.scenario)
-        return any(rule.form.marks_events and rule.form.target is Target.POLL for rule in rules)
+        rules = faults.rules_in(self.text.scenario)
+        strikes = any(rule.form.marks_events and rule.form.target is Target.POLL for rule in rules)
+        return strikes or not self.text.is_right("at")
 
     def _contradictions(self) -> Iterator[Problem]:
         """Of two things that exclude each other one is told: the second."""

@@ -6,9 +6,8 @@ A refusal reads `FILE:LINE: sentence. What to do.`
 from __future__ import annotations
 
 import re
-import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from pathlib import PurePath
 from types import NoneType
@@ -19,13 +18,14 @@ from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.notice import in_words
 from forewarn.errors import ForewarnError
-from forewarn.scenario.model import END, Act, Expectation, GuestScript, Head, Line, Scenario
+from forewarn.scenario.model import END, Act, Expectation, Fragment, GuestScript, Head, Line, Scenario
 from forewarn.scenario.words import NO_SETTINGS, SERVICE_SETTINGS
 from forewarn.wire.choices import suggest
-from forewarn.wire.entries import read_entry, told, unknown_keys, unknown_section
+from forewarn.wire.entries import no_list, read_entry, read_values, told, unknown_keys, unknown_section
 from forewarn.wire.fleet_file import FLEET_SECTIONS, BadFleet, read_tables
 from forewarn.wire.times import parse_duration, parse_instant
-from forewarn.wire.toml_lines import TomlLines, find_lines, syntax_problem
+from forewarn.wire.toml_lines import TomlLines, find_lines
+from forewarn.wire.toml_text import BadToml, read_toml_text
 
 T = TypeVar("T")
 
@@ -46,11 +46,17 @@ class BadScenario(ForewarnError):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioText:
-    """A scenario that was read, and the way to say where in it something stands."""
+    """A scenario that was read, and the way to say where in it something stands.
+
+    What could not be read is no part of the scenario: `unread` says why, and `fragments` what is left of it.
+    """
 
     scenario: Scenario
     name: str
     lines: TomlLines
+    unread: list[Problem] = field(default_factory=list)
+    fragments: list[Fragment] = field(default_factory=list)
+    indexes: Mapping[str, list[int]] = field(default_factory=dict)  # by section, where what was read stands in it
 
     def locate(self, place: Place) -> str:
         """`FILE:LINE`."""
@@ -61,31 +67,50 @@ class ScenarioText:
         """The number of the line that it stands on."""
         return self.lines.line(place.section, place.index, place.key)
 
+    def line_of_entry(self, section: str, index: int) -> int:
+        """The number of the line that an entry begins on."""
+        return self.line_of(Place(section, index))
+
+    def numbered(self, section: str, entries: Sequence[T]) -> list[tuple[int, T]]:
+        """The entries that were read, each with its place in its section."""
+        return list(zip(self.indexes.get(section, []), entries, strict=True))
+
+    def is_right(self, *sections: str) -> bool:
+        """Whether all of these could be read."""
+        return not any(each.where.section in sections for each in self.unread)
+
 
 def read_scenario(text: str, name: str) -> ScenarioText:
-    """What a TOML text says, or `BadScenario`; whether it can be played is judged by check.py."""
+    """What a TOML text says; `BadScenario`, where it is none. Whether it can be played is judged by check.py."""
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        line, what = syntax_problem(text, problem)
-        raise BadScenario((f"{name}:{line}: {what}. Mend the TOML syntax.",)) from None
+        raw = read_toml_text(text)
+    except BadToml as problem:
+        raise BadScenario((f"{name}:{problem.line}: {problem}",)) from None
     reader = _Reader(raw, ScenarioText(_NOTHING, name, find_lines(text)))
     found = reader.read()
     named = replace(found.head, name=found.head.name or PurePath(name).stem)
-    return replace(reader.text, scenario=replace(found, head=named))
+    return replace(
+        reader.text,
+        scenario=replace(found, head=named),
+        unread=reader.problems,
+        fragments=reader.fragments,
+        indexes=reader.indexes,
+    )
 
 
 class _Reader:
-    """Reads one file; every problem that it finds by the way is told at the end."""
+    """Reads one file; every problem that it finds by the way is noted, and reading goes on."""
 
     def __init__(self, raw: dict[str, Any], text: ScenarioText) -> None:
         self._raw = raw
         self.text = text
-        self._problems: list[Problem] = []
+        self.problems: list[Problem] = []
+        self.fragments: list[Fragment] = []
+        self.indexes: dict[str, list[int]] = {}
 
     def read(self) -> Scenario:
         known = [*_TABLES, *FLEET_SECTIONS, *_LISTS]
-        self._problems += [unknown_section(each, known) for each in self._raw if each not in known]
+        self.problems += [unknown_section(each, known) for each in self._raw if each not in known]
         scenario = Scenario(
             head=self._entry(self._table("scenario"), Head, Place("scenario", 0), "[scenario] has") or Head(),
             fleet=FleetSpec(),
@@ -96,17 +121,14 @@ class _Reader:
             act_lines=self._lines("at"),
             expectation_lines=self._lines("expect"),
         )
-        fleet = self._fleet()
-        if lines := problem_lines(self.text, self._problems):
-            raise BadScenario(lines)
-        return replace(scenario, fleet=fleet)
+        return replace(scenario, fleet=self._fleet())
 
     def _fleet(self) -> FleetSpec:
         tables = {section: entries for section, entries in self._raw.items() if section in FLEET_SECTIONS}
         try:
             return read_tables(tables, self.text.locate).spec
         except BadFleet as problem:
-            self._problems += problem.problems
+            self.problems += problem.problems
             return FleetSpec()
 
     def _table(self, section: str) -> dict[str, Any]:
@@ -114,19 +136,19 @@ class _Reader:
         if isinstance(table, dict):
             return table
         remedy = f"Write [{section}] once, and its keys below."
-        self._problems.append(Problem(Place(section, 0), f"{section} is not a table.", remedy))
+        self.problems.append(Problem(Place(section, 0), f"{section} is not a table.", remedy))
         return {}
 
     def _list(self, section: str, kind: type[T]) -> list[T]:
         entries = self._raw.get(section, [])
         if not isinstance(entries, list):
-            remedy = f"Write [[{section}]] above every entry."
-            self._problems.append(Problem(Place(section, 0), f"{section} is not a list.", remedy))
+            self.problems.append(no_list(section))
             return []
-        found = (
-            self._entry(each, kind, Place(section, n), f"[[{section}]] has") for n, each in enumerate(entries)
-        )
-        return [entry for entry in found if entry is not None]
+        found = {
+            n: self._entry(each, kind, Place(section, n), f"[[{section}]] has") for n, each in enumerate(entries)
+        }
+        self.indexes[section] = [n for n, entry in found.items() if entry is not None]
+        return [entry for entry in found.values() if entry is not None]
 
     def _lines(self, section: str) -> list[Line]:
         entries = self._raw.get(section, [])
@@ -136,14 +158,21 @@ class _Reader:
     def _entry(self, entry: Any, kind: type[T], where: Place, who: str) -> T | None:  # noqa: ANN401 - TOML
         """An entry in its own type; None: it has problems."""
         problems = unknown_keys(entry, kind, where, who)
-        if isinstance(entry, dict) and not problems:
-            entry, problems = _with_times(entry, kind, where)
-        if not problems:
-            value = read_entry(entry, kind, where)
-            if not isinstance(value, Problem):
-                return value
-            problems = [value]
-        self._problems += problems
+        if isinstance(entry, dict):
+            entry, unfit = _with_times(entry, kind, where)
+            problems += unfit
+        value = read_entry(entry, kind, where)
+        if isinstance(value, list):
+            told_already = {each.where for each in problems}
+            problems += [each for each in value if each.where not in told_already]
+        elif not problems:
+            return value
+        self.problems += problems
+        if isinstance(entry, dict):
+            wrong = {each.where.key for each in problems}
+            values = read_values(entry, kind, where)[0]
+            fitting = {key: each for key, each in values.items() if key not in wrong}
+            self.fragments.append(Fragment(where.section, where.index, fitting))
         return None
 
     def _settings(self) -> dict[str, Any]:
@@ -152,17 +181,17 @@ class _Reader:
             where = Place("settings", 0, name)
             if name in NO_SETTINGS:
                 why, remedy = NO_SETTINGS[name]
-                self._problems.append(Problem(where, f"[settings] takes no {name}: {why}.", remedy))
+                self.problems.append(Problem(where, f"[settings] takes no {name}: {why}.", remedy))
                 continue
             if name not in _SETTINGS:
                 remedy = suggest(name, list(_SETTINGS))
-                self._problems.append(Problem(where, f"[settings] has no key {name}.", remedy))
+                self.problems.append(Problem(where, f"[settings] has no key {name}.", remedy))
                 continue
             try:
                 values[name] = _SETTINGS[name].parse(value)
             except ValueError as problem:
                 what = f"{name} cannot be used: {problem}."
-                self._problems.append(Problem(where, what, f"{_SETTINGS[name].help}"))
+                self.problems.append(Problem(where, what, f"{_SETTINGS[name].help}"))
         return values
 
 

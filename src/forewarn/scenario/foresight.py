@@ -10,18 +10,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from forewarn.core.fleet import Vm
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import LEAST_NOTICE, in_words
 from forewarn.core.phase import Phase
-from forewarn.core.terms import AutoApproval, Kind
+from forewarn.core.terms import Kind
 from forewarn.core.world import World
-from forewarn.scenario import most, standing
+from forewarn.scenario import approvals, most, phases, sightings, standing
+from forewarn.scenario.bounds import Bounds
 from forewarn.scenario.makers import TO_HOSTS, Course, Maker
-from forewarn.scenario.model import END, Act, Deed, Expectation, Scenario, clock_of
+from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
 from forewarn.scenario.most import Case
 from forewarn.scenario.problems import at
-from forewarn.wire.choices import either
 
 LineOf = Callable[[str, int], int]
 
@@ -39,8 +38,6 @@ _MAY_UNDO = {  # it calls an event off, or does its work
     Deed.SCALE,
     Deed.STOP,
 }
-_MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
-_AGAINST_THE_RULES = {"early_start", "shortened_notice"}
 _DONE = {Deed.CANCEL: "called off", Deed.APPROVE: "approved"}
 _HOW = {
     Kind.FREEZE: 'do = "maintain"',
@@ -52,7 +49,6 @@ _HOW = {
 _START_LATER = "Let it start then, or later (starts)."
 _OTHER_OUTSIDE = "Let one be outside that is there from the start."
 _EXPECT_LATER = "Expect it then, or later."
-_AFTER_THE_START = {Phase.STARTED, Phase.COMPLETED, Phase.FAILED}
 
 
 @dataclass(slots=True)
@@ -62,10 +58,14 @@ class Foresight:
     scenario: Scenario
     world: World
     line_of: LineOf
+    is_closed: bool = True  # nobody acts but the file
     _course: Course = field(init=False)
+    _bounds: Bounds = field(init=False)
 
     def __post_init__(self) -> None:
         self._course = Course(self.scenario, self.world)
+        is_closed = self.is_closed and not any(script.outside for script in self.scenario.guests)
+        self._bounds = Bounds(self._course, is_closed)
 
     def problems(self) -> Iterator[Problem]:
         """What cannot happen."""
@@ -73,7 +73,8 @@ class Foresight:
             where, remedy = Place("guests", index, "vm"), _OTHER_OUTSIDE if script.outside else _START_LATER
             yield from self._not_there_yet(script.vm, script.starts, where, remedy)
         for index, act in enumerate(self.scenario.acts):
-            yield from self._not_there_yet(act.vm, act.time, Place("at", index, "vm"), "Do it after that.")
+            place = Place("at", index, "vm" if act.vm is not None else "options")
+            yield from self._not_there_yet(act.named_vm, act.time, place, "Do it after that.")
             yield from self._done_to_the_gone(act, index)
             yield from self._done_in_vain(act, index)
             self._course.go_on(act, self.line_of("at", index))
@@ -91,7 +92,7 @@ class Foresight:
         name = wanted.vm if script is None else script.vm
         vm = self.world.vms.get(name or "")
         if vm is not None:
-            yield from self._judge(Case(wanted, vm, time, where))
+            yield from self._judge(Case(wanted, vm, time, where), script)
         elif wanted.open is not None:
             yield from most.open_events(self._course, wanted.open, time, at(where, "open"))
         elif _needs_a_vm(wanted):
@@ -130,12 +131,31 @@ class Foresight:
             yield Problem(where, what, 'Stop it before (do = "stop"), or leave this out.')
         if act.do in {Deed.CANCEL, Deed.APPROVE} and self._course.is_exact:
             makers = [each for each in (*self._course.makers, *self._course.untold) if each.vm.name == vm.name]
-            if not any(act.kind in {None, each.kind} for each in makers):
+            fitting = [each for each in makers if act.kind in {None, each.kind}]
+            if not fitting:
                 kind = act.kind or "event"
                 what = f"There is nothing to {act.do} at {time}: no {kind} of {vm.name} is announced before."
                 yield Problem(where, what, f"Put what is to be {_DONE[act.do]} before it.")
+            else:
+                yield from self._done_too_late(act, index, fitting)
+        if act.do in {Deed.RESTART, Deed.REDEPLOY, Deed.STOP} and self._bounds.is_closed:
+            yield from standing.done_to_the_stopped(self._course, vm, index, self.line_of)
 
-    def _judge(self, case: Case) -> Iterator[Problem]:
+    def _done_too_late(self, act: Act, index: int, makers: list[Maker]) -> Iterator[Problem]:
+        """A cancel of what has started, and an approval of what is gone; at one instant acts come first."""
+        acts, bounds = self.scenario.acts[:index], self._bounds
+        has_started = all(
+            bounds.latest_alone(maker) < act.time or bounds.approved_by_act(maker, acts) <= act.time
+            for maker in makers
+        )
+        is_gone = has_started and all(bounds.latest_end(maker) < act.time for maker in makers)
+        if is_gone or (has_started and act.do is Deed.CANCEL):
+            last = makers[-1]
+            state = "is over" if is_gone else "has started"
+            what = f"The {last.kind} of {act.vm} (line {last.line}) {state} by {clock_of(act.time)}."
+            yield Problem(Place("at", index, "do"), what, f"Let it be {_DONE[act.do]} before.")
+
+    def _judge(self, case: Case, script: GuestScript | None) -> Iterator[Problem]:
         if most.expects_event(case.wanted):
             own = [maker for maker in self._course.makers if maker.vm.name == case.vm.name]
             fitting = [maker for maker in own if case.wanted.kind in {None, maker.kind}]
@@ -149,60 +169,18 @@ class Foresight:
                 what = f"{case.title} cannot be at {clock_of(case.time)}: {comes}."
                 yield case.problem("time", what, _EXPECT_LATER)
             else:
-                yield from self._judge_start(case, before)
+                untimely = list(phases.problems(self._bounds, case, before))
+                yield from untimely
+                if script is not None and not untimely:
+                    yield from sightings.problems(self._bounds, script, case, before)
                 yield from self._judge_cancel(case, before)
-                yield from self._judge_approval(case)
+                yield from approvals.problems(self._bounds, case, before)
                 yield from self._judge_notice(case, before)
                 yield from most.problems(self._course, case, before)
         if case.wanted.vm is not None:
             yield from most.events(self._course, case)
             yield from most.incarnation(self._course, case)
-            yield from standing.machines(self._course, case)
-
-    def _judge_start(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
-        last, starts = makers[-1], min(self._earliest_start(maker) for maker in makers)
-        phase = Phase.STARTED if Phase.STARTED.value in (case.wanted.saw or []) else case.wanted.phase
-        if phase not in _AFTER_THE_START or case.time >= starts:
-            return
-        approval = "nothing in this file approves it"
-        if starts < last.act.time + last.notice:
-            approval = f"it is approved at {clock_of(starts)} at the earliest"
-        what = (
-            f"{case.title} cannot be {phase} at {clock_of(case.time)}: it is announced at "
-            f"{clock_of(last.act.time)} (line {last.line}) with {in_words(last.notice)} of notice, and {approval}."
-        )
-        remedy = f"Expect it from {clock_of(starts)} on, or let a guest approve it before (approve_after)."
-        yield case.problem("saw" if case.wanted.saw else "phase", what, remedy)
-
-    def _earliest_start(self, maker: Maker) -> timedelta:
-        """When the event can start at the earliest: approved, or when its notice has run out."""
-        begins = maker.act.time
-        if maker.is_born_started or self._is_lawless(maker):
-            return begins
-        approvals = [begins + maker.notice]
-        for script in self._course.guests_in_scope_of(maker.vm):
-            if script.outside:
-                return begins
-            if script.approve_after is not None and maker.kind in script.approves:
-                approvals.append(max(begins, script.starts) + script.approve_after)
-        approvals += [
-            act.time
-            for act in self.scenario.acts
-            if act.do is Deed.APPROVE and act.time >= begins and self._share_scope(act.vm, maker.vm)
-        ]
-        return min(approvals)
-
-    def _share_scope(self, name: str | None, vm: Vm) -> bool:
-        other = self.world.vms.get(name or "")
-        return other is None or other.scope == vm.scope
-
-    def _is_lawless(self, maker: Maker) -> bool:
-        """Whether a fault may let it start early, or nobody may be up whose approval is waited for."""
-        return any(
-            (act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES)
-            or (act.do in _MAY_LEAVE_NOBODY_UP and act is not maker.act)
-            for act in self.scenario.acts
-        )
+            yield from standing.machines(self._bounds, case)
 
     def _judge_cancel(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         if case.wanted.phase != Phase.CANCELLED.value:
@@ -213,21 +191,10 @@ class Foresight:
             what = f"{case.title} cannot be Cancelled: nothing before {clock_of(case.time)} calls it off."
             yield case.problem("phase", what, 'Add an [[at]] with do = "cancel".')
 
-    def _judge_approval(self, case: Case) -> Iterator[Problem]:
-        who = case.wanted.approved_by
-        if not who or who == AutoApproval.ALL_DOWN:
-            return
-        known = {each.vm for each in self.scenario.guests if each.outside or each.approve_after is not None}
-        known |= {act.who or "scenario" for act in self.scenario.acts if act.do is Deed.APPROVE}
-        if who not in known:
-            those = f"Those who approve are {either(sorted(known))}. " if known else ""
-            remedy = f"{those}Let a guest of {who} approve (approve_after), or an [[at]]."
-            yield case.problem("approved_by", f"{who} approves nothing in this file.", remedy)
-
     def _judge_notice(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         """No notice is ever shorter than the least of its kind."""
         asked = case.wanted.notice
-        if asked is None or any(maker.is_born_started or self._is_lawless(maker) for maker in makers):
+        if asked is None or any(maker.is_born_started or self._bounds.is_lawless(maker) for maker in makers):
             return
         least = min(LEAST_NOTICE[maker.kind] for maker in makers)
         if asked < least:

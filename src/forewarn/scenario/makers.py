@@ -232,10 +232,10 @@ class Course:
         has_failed = any(each.act.do is Deed.FAIL and each.vm.name == vm.name for each in self.makers)
         if notice is not None:
             self.makers.append(Maker(act, line, vm, Kind.TERMINATE, notice))
-        takes = self._seconds_of(Action.DELETE)
-        if not has_failed and takes < self._action_limit.total_seconds():
-            starts_by = act.time + (notice or timedelta(0)) + _SLACK + self._at_work_before()
-            self.gone[vm.name] = Gone(act.time, starts_by + self._lead + timedelta(seconds=takes), line)
+        takes = self.seconds_of(Action.DELETE)
+        if not has_failed and takes < self.action_limit.total_seconds():
+            starts_by = act.time + (notice or timedelta(0)) + _SLACK + self.at_work_before()
+            self.gone[vm.name] = Gone(act.time, starts_by + self.lead + timedelta(seconds=takes), line)
 
     def _overtake(self, vm: Vm, time: timedelta) -> None:
         """A Terminate that is only scheduled is called off."""
@@ -245,26 +245,28 @@ class Course:
     # How long things take.
 
     @property
-    def _lead(self) -> timedelta:
+    def lead(self) -> timedelta:
+        """How long Started is seen before a machine is touched."""
         return setting_of(self.scenario, "lead", Rules().lead)
 
     @property
-    def _action_limit(self) -> timedelta:
+    def action_limit(self) -> timedelta:
+        """After which an action has failed."""
         return setting_of(self.scenario, "action_limit", Rules().action_limit)
 
-    def _seconds_of(self, action: Action) -> float:
+    def seconds_of(self, action: Action) -> float:
         """How long a simulated machine takes for it at the most; a pause takes what is announced."""
         seconds: Mapping[Action, float] = {**SECONDS, **self.scenario.settings.get("simulated_seconds", {})}
         announced = [act.duration_seconds or FREEZE_SECONDS for act in self.scenario.acts]
         return seconds.get(action, max(announced, default=FREEZE_SECONDS))
 
-    def _at_work_before(self) -> timedelta:
+    def at_work_before(self) -> timedelta:
         """How long a machine may be at work on everything else: of two things that are due one waits."""
-        each = self._lead + timedelta(seconds=max(map(self._seconds_of, Action)))
+        each = self.lead + timedelta(seconds=max(map(self.seconds_of, Action)))
         acts = [act for act in self.scenario.acts if act.do in _AT_WORK]
         hosts = len(self.world.hosts)
         turns = sum(hosts if act.do is Deed.ROLLOUT else 1 for act in acts) - 1
-        return turns * min(each, self._lead + self._action_limit)
+        return turns * min(each, self.lead + self.action_limit)
 
     def _scale(self, act: Act, line: int) -> None:
         """Those that are too many go; of a set that grows again, those that are gone may be back, anywhere."""

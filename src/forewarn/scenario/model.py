@@ -109,6 +109,11 @@ class Act:
         """Whether the VMs are moved rather than paused."""
         return self.by == "live_migration"
 
+    @property
+    def named_vm(self) -> str | None:
+        """The VM that it is done to; a fault may name it among its options."""
+        return self.vm if self.vm is not None or self.do is not Deed.FAULT else self.options.get("vm")
+
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
@@ -174,6 +179,15 @@ class Scenario:
         """The last time that is named."""
         times = [act.time for act in self.acts] + [each.time for each in self.expectations if each.time != END]
         return max(times, default=timedelta(0))
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """What could be read of an entry that is wrong: its place in its section, and the values that fit."""
+
+    section: str
+    index: int
+    values: Mapping[str, Any]
 
 
 def clock_of(time: timedelta) -> str:

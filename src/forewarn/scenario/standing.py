@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 from forewarn.core.fault import About, Fault, FaultRule
 from forewarn.core.fleet import Vm
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import Rules, in_words
-from forewarn.core.terms import VmState
+from forewarn.core.terms import Action, VmState
 from forewarn.scenario import faults
+from forewarn.scenario.bounds import Bounds, last_poll
 from forewarn.scenario.makers import TO_HOSTS, Course
 from forewarn.scenario.model import Act, Deed, Expectation, GuestScript, clock_of
 from forewarn.scenario.most import Case
@@ -18,7 +19,11 @@ from forewarn.scenario.problems import at
 from forewarn.scenario.words import OF_A_VM_THAT_IS
 from forewarn.wire.choices import either
 
+LineOf = Callable[[str, int], int]
+
 _FELT = {Deed.STOP, Deed.EVICT, Deed.DELETE, Deed.RESTART, Deed.REDEPLOY}
+_MAY_BRING_BACK = TO_HOSTS | {Deed.RECOVER, Deed.SCALE}
+_CHANGES_NO_MACHINE = {Deed.FAULT, Deed.CLEAR}
 _ANSWERS = {0, 200}  # that a guest may always get: there may be none in time
 _NOT_MODIFIED, _NOT_FOUND = 304, 404
 _HOW = {
@@ -29,11 +34,13 @@ _HOW = {
 }
 
 
-def machines(course: Course, case: Case) -> Iterator[Problem]:
+def machines(bounds: Bounds, case: Case) -> Iterator[Problem]:
     """What nothing in the file makes of the VM, or of its scope, until then."""
+    course = bounds.course
     yield from _state(course, case)
     yield from _host(course, case)
     yield from _scope(course, case)
+    yield from _silence(bounds, case)
     yield from _gone(course, case)
 
 
@@ -91,6 +98,39 @@ def _scope(course: Course, case: Case) -> Iterator[Problem]:
     if wanted is True and not head.enabled and not any(asking):
         what = f"The scope of {case.vm.name} is off at {when}: nobody in it has asked before."
         yield case.problem("on", what, "Give it a guest, or say enabled = true.")
+
+
+def _silence(bounds: Bounds, case: Case) -> Iterator[Problem]:
+    """A scope that nobody has asked for in a day is off."""
+    course, silence = bounds.course, Rules().silence
+    is_made_anew = any(act.do is Deed.SCALE and act.scale_set == case.vm.set_name for act in course.scenario.acts)
+    if case.wanted.on is not True or not bounds.is_closed or is_made_anew:
+        return
+    heard = [timedelta(0)] if course.scenario.head.enabled else []
+    heard += [
+        min(case.time, asked + (script.approve_after or timedelta(0)))
+        for script in course.guests_in_scope_of(case.vm)
+        if (asked := last_poll(script, case.time)) is not None
+    ]
+    if heard and case.time >= max(heard) + silence:
+        what = (
+            f"The scope of {case.vm.name} is off at {clock_of(case.time)}: nobody in it asks after "
+            f"{clock_of(max(heard))}, and that holds for {in_words(silence)}."
+        )
+        yield case.problem("on", what, "Expect on = false, or let a guest ask (every, stops).")
+
+
+def done_to_the_stopped(course: Course, vm: Vm, index: int, line_of: LineOf) -> Iterator[Problem]:
+    """What cannot be done to a VM that was stopped, and to which nothing else was done since."""
+    acts = course.scenario.acts
+    act, takes = acts[index], course.seconds_of(Action.STOP)
+    before = [n for n in range(index) if acts[n].vm == vm.name or acts[n].do in _MAY_BRING_BACK]
+    before = [n for n in before if acts[n].do not in _CHANGES_NO_MACHINE]
+    stops = [n for n in before if acts[n].do is Deed.STOP]
+    if stops and stops == before and takes < course.action_limit.total_seconds():
+        since = f"it is stopped at {clock_of(acts[stops[0]].time)} (line {line_of('at', stops[0])})"
+        what = f"{vm.name} does not run at {clock_of(act.time)}, so it takes no {act.do}: {since}."
+        yield Problem(Place("at", index, "do"), what, 'Start it before (do = "start"), or leave this out.')
 
 
 def _gone(course: Course, case: Case) -> Iterator[Problem]:

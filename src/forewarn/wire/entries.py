@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
-from typing import Any, TypeVar, get_args, get_type_hints
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -17,7 +17,6 @@ T = TypeVar("T")
 Locate = Callable[[Place], str]
 Kinds = Mapping[str, type[Any]]  # by section, the dataclass of its entries
 
-_PATH = re.compile(r"\$\.(\w+)")
 _EXPECTED = re.compile(r"Expected `(\w+)")
 _WRITTEN = {  # by what msgspec calls it
     "bool": "true or false",
@@ -28,7 +27,6 @@ _WRITTEN = {  # by what msgspec calls it
     "array": "a list in brackets",
     "object": "a table of keys and values",
 }
-_MISSING = re.compile(r"Object missing required field `(\w+)`")
 
 
 def told(problem: Problem, locate: Locate) -> str:
@@ -37,31 +35,30 @@ def told(problem: Problem, locate: Locate) -> str:
 
 
 def read_sections(raw: Mapping[str, Any], kinds: Kinds) -> dict[str, list[Any]] | list[Problem]:
-    """The entries of every section in their own types; or what is unknown, else the first that does not fit."""
-    if unknown := list(_unknown(raw, kinds)):
-        return unknown
+    """The entries of every section in their own types; or all that is unknown, or does not fit."""
     sections: dict[str, list[Any]] = {}
-    for section, entries in raw.items():
-        if not isinstance(entries, list):
-            remedy = f"Write [[{section}]] above every entry."
-            return [Problem(Place(section, 0), f"{section} is not a list.", remedy)]
-        found = sections[section] = []
-        for index, entry in enumerate(entries):
-            value = read_entry(entry, kinds[section], Place(section, index))
-            if isinstance(value, Problem):
-                return [value]
-            found.append(value)
-    return sections
-
-
-def _unknown(raw: Mapping[str, Any], kinds: Kinds) -> Iterator[Problem]:
-    """Sections and keys that nobody knows."""
+    problems: list[Problem] = []
     for section, entries in raw.items():
         if section not in kinds:
-            yield unknown_section(section, list(kinds))
-            continue
-        for index, entry in enumerate(entries if isinstance(entries, list) else []):
-            yield from unknown_keys(entry, kinds[section], Place(section, index), f"{section} have")
+            problems.append(unknown_section(section, list(kinds)))
+        elif not isinstance(entries, list):
+            problems.append(no_list(section))
+        else:
+            found = sections[section] = []
+            for index, entry in enumerate(entries):
+                where = Place(section, index)
+                problems += unknown_keys(entry, kinds[section], where, f"{section} have")
+                value = read_entry(entry, kinds[section], where)
+                if isinstance(value, list):
+                    problems += value
+                else:
+                    found.append(value)
+    return problems or sections
+
+
+def no_list(section: str) -> Problem:
+    """A section that has its entries in one table, or none at all."""
+    return Problem(Place(section, 0), f"{section} is not a list.", f"Write [[{section}]] above every entry.")
 
 
 def unknown_section(section: str, known: Sequence[str]) -> Problem:
@@ -79,24 +76,51 @@ def unknown_keys(entry: object, kind: type[Any], where: Place, who: str) -> list
     ]
 
 
-def read_entry(entry: object, kind: type[T], where: Place) -> T | Problem:
-    """An entry in its own type, or what is wrong with the first value that does not fit."""
+def read_entry(entry: object, kind: type[T], where: Place) -> T | list[Problem]:
+    """An entry in its own type, or what is wrong with each value that does not fit.
+
+    Keys that nobody knows are not told here. The list is empty where they are all that is wrong.
+    """
+    value = _converted(entry, kind, where)
+    if not isinstance(value, Problem):
+        return cast("T", value)
+    return read_values(entry, kind, where)[1] if isinstance(entry, dict) else [value]
+
+
+def read_values(
+    entry: Mapping[str, object], kind: type[Any], where: Place
+) -> tuple[dict[str, Any], list[Problem]]:
+    """The values of an entry that fit, by key, and what is wrong with the others, or missing.
+
+    Of an entry with a key that nobody knows nothing is called missing: that key may be meant to be it.
+    """
+    values: dict[str, Any] = {}
+    problems = []
+    hints = get_type_hints(kind)
+    may_miss = set(entry) <= set(hints)
+    for each in fields(kind):
+        if each.name in entry:
+            place = Place(where.section, where.index, each.name)
+            value = values[each.name] = _converted(entry[each.name], hints[each.name], place)
+            if isinstance(value, Problem):
+                problems.append(values.pop(each.name))
+        elif may_miss and each.default is MISSING and each.default_factory is MISSING:
+            problems.append(Problem(where, f"This entry has no {each.name}.", f"Give it a {each.name}."))
+    return values, problems
+
+
+def _converted(value: object, kind: Any, where: Place) -> Any:  # noqa: ANN401 - a type, and a value of it
+    """The value as that type, or the problem that it cannot be."""
     try:
-        return msgspec.convert(entry, kind)
+        return msgspec.convert(value, kind)
     except msgspec.ValidationError as problem:
-        return _wrong_value(kind, where, str(problem))
+        return _wrong_value(kind if where.key else None, where, str(problem))
 
 
-def _wrong_value(kind: type[Any], where: Place, message: str) -> Problem:
+def _wrong_value(hint: Any, where: Place, message: str) -> Problem:  # noqa: ANN401 - a type
     """What msgspec says of a value that it cannot use, with a remedy."""
-    what, _, path = message.partition(" - at `")
-    match = _PATH.match(path)
-    key = match[1] if match else ""
-    where = Place(where.section, where.index, key)
-    if missing := _MISSING.match(what):
-        return Problem(where, f"This entry has no {missing[1]}.", f"Give it a {missing[1]}.")
-    said = f"{key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."
-    hint = get_type_hints(kind).get(key)
+    what = message.partition(" - at `")[0]
+    said = f"{where.key or 'This entry'} cannot be used: {what[:1].lower()}{what[1:]}."
     if known := choices_of(hint) or [word for each in get_args(hint) for word in choices_of(each)]:
         return Problem(where, said, f"It can be {either(known)}.")
     return Problem(where, said, _remedy(what))

@@ -6,7 +6,6 @@ A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, get_args, get_type_hints
@@ -17,7 +16,8 @@ from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.wire.entries import Locate, read_sections, told
 from forewarn.wire.times import iso_duration, parse_duration
-from forewarn.wire.toml_lines import find_lines, syntax_problem
+from forewarn.wire.toml_lines import find_lines
+from forewarn.wire.toml_text import BadToml, read_toml_text
 
 FLEET_SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
 
@@ -46,10 +46,9 @@ class FleetText:
 def read_toml(text: str, name: str) -> FleetText:
     """The fleet that a TOML text describes, or `BadFleet`."""
     try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        line, what = syntax_problem(text, problem)
-        raise BadFleet((f"{name}:{line}: {what}. Mend the TOML syntax.",)) from None
+        raw = read_toml_text(text)
+    except BadToml as problem:
+        raise BadFleet((f"{name}:{problem.line}: {problem}",)) from None
     lines = find_lines(text)
 
     def locate(place: Place) -> str:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 _HEADER = re.compile(r"\s*\[\[?\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"\s*(\"[^\"]*\"|'[^']*'|[A-Za-z0-9_-]+)[^=#\n]*=")
-_STRING_OR_BRACKET = re.compile(
+_STRING_OR_COMMENT = re.compile(
     r'"""(?:\\[\s\S]|[^\\])*?"{3,5}'  # a string may escape quotes, and end in quotes of its own
     r"|'''[\s\S]*?'{3,5}"
     r'|"(?:\\.|[^"\\\n])*"'
     r"|'[^'\n]*'"
-    r"|#[^\n]*|[\[\]{}]"
+    r"|#[^\n]*"
 )
+_STRING_OR_BRACKET = re.compile(rf"{_STRING_OR_COMMENT.pattern}|[\[\]{{}}]")
 _AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
@@ -41,6 +42,19 @@ def syntax_problem(text: str, problem: tomllib.TOMLDecodeError) -> tuple[int, st
     place = _AT.search(str(problem))
     line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
     return line, _AT.sub("", str(problem))
+
+
+def deepest_line(text: str) -> int:
+    """The line of the statement with the most brackets and dots: where a text is nested deepest."""
+    deepest, most, position, number = 1, 0, 0, 1
+    while position < len(text):
+        end = _end_of_statement(text, position)
+        statement = text[position:end]
+        if (depth := len(re.findall(r"[\[{.]", _STRING_OR_COMMENT.sub("", statement)))) > most:
+            deepest, most = number, depth
+        number += statement.count("\n")
+        position = end
+    return deepest
 
 
 def find_lines(text: str) -> TomlLines:

@@ -1,0 +1,202 @@
+"""When the events of a scenario start and end: not before, and not after.
+
+The latest is known only where nobody acts but the file, and where whatever holds an event ends by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from forewarn.core.fleet import Vm
+from forewarn.core.notice import FREEZE_SECONDS
+from forewarn.core.terms import Action, EvictionPolicy, Kind
+from forewarn.drivers.simulated import SECONDS
+from forewarn.scenario.makers import Course, Maker
+from forewarn.scenario.model import Act, Deed, GuestScript
+from forewarn.wire.imds.versions import EVENTS_VERSIONS
+
+NEVER = timedelta.max
+_SECOND = timedelta(seconds=1)
+_MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
+_AGAINST_THE_RULES = {"early_start", "shortened_notice"}
+OF_ONE_VM = frozenset({Deed.RESTART, Deed.REDEPLOY, Deed.EVICT, Deed.DELETE})  # their events name no other
+_FREE_AT_ONCE = frozenset({Deed.RESTART, Deed.REDEPLOY, Deed.EVICT})  # once approved, no other event is waited for
+_CALM = frozenset({*OF_ONE_VM, Deed.MAINTAIN, Deed.DEGRADE, Deed.APPROVE, Deed.CANCEL, Deed.FAULT, Deed.CLEAR})
+_ACTIONS = {
+    Deed.RESTART: Action.REBOOT,
+    Deed.REDEPLOY: Action.REDEPLOY,
+    Deed.DELETE: Action.DELETE,
+    Deed.DEGRADE: Action.REDEPLOY,
+}
+_OF_KINDS = {Kind.REBOOT: Action.REBOOT, Kind.REDEPLOY: Action.REDEPLOY}
+
+
+def last_poll(script: GuestScript, until: timedelta) -> timedelta | None:
+    """When a scripted guest asks last until then; None: it does not."""
+    if until < script.starts:
+        return None
+    polls = (until - script.starts) // script.every
+    if script.stops is not None:
+        polls = min(polls, -((script.starts - script.stops) // script.every) - 1)
+    return script.starts + max(polls, 0) * script.every
+
+
+def first_poll(script: GuestScript, since: timedelta) -> timedelta | None:
+    """When a scripted guest asks first from then on; None: it does not."""
+    polls = max(0, -((script.starts - since) // script.every))
+    at = script.starts + polls * script.every
+    return at if polls == 0 or script.stops is None or at < script.stops else None
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The times of the events that the acts make."""
+
+    course: Course
+    is_closed: bool  # nobody acts but the file
+
+    # At the earliest.
+
+    def earliest_start(self, maker: Maker) -> timedelta:
+        """Approved, or when its notice has run out."""
+        begins = maker.act.time
+        if maker.is_born_started or self.is_lawless(maker):
+            return begins
+        approvals = [begins + maker.notice]
+        for script in self.course.guests_in_scope_of(maker.vm):
+            if script.outside:
+                return begins
+            if script.approve_after is not None and maker.kind in script.approves:
+                approvals.append(max(begins, script.starts) + script.approve_after)
+        approvals += [
+            act.time
+            for act in self.course.scenario.acts
+            if act.do is Deed.APPROVE and act.time >= begins and self.share_scope(act.vm, maker.vm)
+        ]
+        return min(approvals)
+
+    def earliest_end(self, maker: Maker, *, is_done: bool = True) -> timedelta:
+        """When it may be gone after its start; `is_done`: and the work with it, which has not failed."""
+        starts = self.earliest_start(maker)
+        if not self._is_calm:
+            return starts
+        return starts + self.course.lead + (self.takes(maker) if is_done else timedelta(0))
+
+    def share_scope(self, name: str | None, vm: Vm) -> bool:
+        """Whether both read one document, or may."""
+        other = self.course.world.vms.get(name or "")
+        return other is None or other.scope == vm.scope
+
+    def is_lawless(self, maker: Maker) -> bool:
+        """Whether a fault may let it start early, or nobody may be up whose approval is waited for."""
+        return any(
+            (act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES)
+            or (act.do in _MAY_LEAVE_NOBODY_UP and act is not maker.act)
+            for act in self.course.scenario.acts
+        )
+
+    # At the latest.
+
+    def latest_start(self, maker: Maker) -> timedelta:
+        """By when it has started, or is gone: its notice has run out, or somebody approves for certain."""
+        return min(self.approved_by_act(maker, self.course.scenario.acts), self.latest_alone(maker))
+
+    def latest_alone(self, maker: Maker) -> timedelta:
+        """By when it has started without a word from an operator."""
+        if not self._is_calm:
+            return NEVER
+        if maker.is_born_started:
+            return maker.act.time + self.course.at_work_before()
+        start = self.course.scenario.head.start
+        is_whole = not (maker.act.time % _SECOND or maker.notice % _SECOND or start.microsecond)
+        lapses = maker.act.time + maker.notice + (timedelta(0) if is_whole else _SECOND)
+        return min([lapses, *self._approvals_of_guests(maker)]) + self.course.at_work_before()
+
+    def latest_end(self, maker: Maker) -> timedelta:
+        """By when it is gone."""
+        starts = self.latest_start(maker)
+        return NEVER if starts == NEVER else starts + self.course.lead + self.takes(maker)
+
+    def approved_by_act(self, maker: Maker, acts: Sequence[Act]) -> timedelta:
+        """By when it has started as one of these acts approves it."""
+        if not self._is_calm or not self._is_only_one(maker):
+            return NEVER
+        told = [
+            act.time
+            for act in acts
+            if act.do is Deed.APPROVE and act.vm == maker.vm.name and act.time >= maker.act.time
+        ]
+        return min(told) + self.course.at_work_before() if told else NEVER
+
+    def _approvals_of_guests(self, maker: Maker) -> list[timedelta]:
+        """When guests of the VM itself approve it, where nothing keeps them from being answered."""
+        scenario = self.course.scenario
+        is_disturbed = (
+            any(act.do is Deed.FAULT for act in scenario.acts) or "first_call_delay" in scenario.settings
+        )
+        if is_disturbed or not self._is_only_one(maker):
+            return []
+        found = []
+        for script in self.course.guests_in_scope_of(maker.vm):
+            is_own = script.vm == maker.vm.name and self.may_approve(script, maker)
+            if is_own and script.approve_after is not None:
+                seen_at = first_poll(script, maker.act.time)
+                found += [] if seen_at is None else [seen_at + script.approve_after]
+        return found
+
+    def may_approve(self, script: GuestScript, maker: Maker) -> bool:
+        """Whether a guest that reads of the event approves it, by its script."""
+        if script.outside:
+            return True
+        is_own = script.vm == maker.vm.name or maker.act.do not in OF_ONE_VM
+        return (
+            script.approve_after is not None
+            and maker.kind in script.approves
+            and maker.kind in EVENTS_VERSIONS[script.version].kinds
+            and (is_own or script.others)
+        )
+
+    def _is_only_one(self, maker: Maker) -> bool:
+        """Whether there is no other event of the VM that might be meant, and its approval is enough."""
+        own = [each for each in self.course.makers if each.vm.name == maker.vm.name]
+        return maker.act.do in _FREE_AT_ONCE and own == [maker]
+
+    def takes(self, maker: Maker) -> timedelta:
+        """How long a simulated machine works on it."""
+        usual = maker.duration_seconds if maker.duration_seconds >= 0 else FREEZE_SECONDS
+        seconds = {**SECONDS, **self.course.scenario.settings.get("simulated_seconds", {})}
+        return timedelta(seconds=seconds.get(_action_of(maker), usual))
+
+    @property
+    def _is_calm(self) -> bool:
+        """Whether all that happens is in the file, and whatever waits does so only for work that ends by itself.
+
+        No machine stops, fails or comes by the way, no set is kept at a minimum, and no action takes too long.
+        """
+        course = self.course
+        fleet = course.scenario.fleet
+        minimums = [
+            *(each.min_available for each in fleet.availability_sets),
+            *(each.min_available for each in fleet.scale_sets),
+            *(each.min_available for each in fleet.cloud_services),
+        ]
+        longest = max(course.seconds_of(action) for action in Action)
+        return (
+            self.is_closed
+            and course.is_exact
+            and all(act.do in _CALM for act in course.scenario.acts)
+            and not any(minimums)
+            and longest < course.action_limit.total_seconds()
+        )
+
+
+def _action_of(maker: Maker) -> Action:
+    act = maker.act
+    if act.do is Deed.EVICT:
+        deletes = maker.vm.eviction_policy is EvictionPolicy.DELETE
+        return Action.DELETE if deletes else Action.DEALLOCATE
+    if act.do is Deed.MAINTAIN:
+        return _OF_KINDS.get(maker.kind, Action.MIGRATE if act.by_live_migration else Action.FREEZE)
+    return _ACTIONS.get(act.do, Action.RESTORE)
