@@ -9,7 +9,18 @@ from typing import Any
 
 from forewarn.agent import course, steps
 from forewarn.agent.bygone import recipe_of, with_bygone, with_other_names
-from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run, lost, next_order, with_run
+from forewarn.agent.case import (
+    UNDO_TRIES,
+    Case,
+    Consent,
+    Direction,
+    Ending,
+    Outcome,
+    Run,
+    lost,
+    next_order,
+    with_run,
+)
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Step
 from forewarn.agent.scene import View
@@ -161,7 +172,7 @@ class World:
                 )
                 self.cases[event] = with_run(case, move.step.name, DO, run)
             case steps.GiveUp():
-                run = Run(FAILED, steps.UNDO_TRIES, self.now, self.now, note=move.why)
+                run = Run(FAILED, UNDO_TRIES, self.now, self.now, note=move.why)
                 self.cases[event] = with_run(case, move.name, UNDO, run)
             case steps.Stop():
                 self.stopped.append((event, move.step.name))

@@ -13,7 +13,8 @@ import pytest
 
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.base import Result
-from forewarn.agent.handlers.proc import members, process
+from forewarn.agent.handlers.minding import MARK
+from forewarn.agent.handlers.proc import has_variable, members, process
 from tests.agent.lone_agent import lone_agent
 from tests.agent.shell import until_there
 from tests.agent.tasks import attempt
@@ -163,6 +164,27 @@ def test_what_is_left_is_not_ended_where_it_is_not_of_the_commands_user(tmp_path
 
     assert killed(session) > 0
     assert (result.is_done, "may be left of it" in result.note) == (False, True)
+
+
+def test_what_is_not_known_to_be_the_commands_is_waited_for_and_not_ended(tmp_path):
+    go = tmp_path / "go"
+    options = slow(f"exec env -i sh -c '{until_there(go)}'")
+    session = orphaned(tmp_path, options)
+    place = str(next(tmp_path.rglob("begun.json")).parent)
+    wait_until(lambda: not any(has_variable(each.pid, MARK, place) for each in members(session)), "the mark to go")
+    results = []
+    next_agent = threading.Thread(
+        target=lambda: results.append(COMMAND.take_over(attempt(tmp_path, options, seconds=60)))
+    )
+    next_agent.start()
+
+    is_running = bool(members(session))
+    go.touch()
+    next_agent.join(30)
+
+    assert is_running
+    assert (results[0].is_done, "what it left has ended since" in results[0].note) == (False, True)
+    assert not results[0].is_uncertain
 
 
 @pytest.mark.system

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from forewarn.agent.case import Case, Ending
+from forewarn.agent.case import Case, Direction, Ending, Outcome
 from forewarn.agent.policy import Approval, OnFailure, Step
 from forewarn.agent.steps import Begin
 from tests.agent.little_world import (
@@ -45,24 +45,40 @@ _SPOT = a_profile(
 _LAST = a_profile(
     a_step("balancer"), a_step("off", options={"command": ["out"]}, group=2, is_for_all_events=True), name="last"
 )
-_EFFECTS = {"out": "out", "leave": "out", "off": "out", "stop": "stop", "halt": "stop", "balancer": "balancer"}
+# One state of the machine upon another.
+_TWO = a_profile(
+    a_step("away", options={"command": ["out"]}, is_for_all_events=True),
+    a_step("unit", group=2, is_for_all_events=True),
+    name="two",
+)
+_EFFECTS = {
+    "away": "out",
+    "unit": "unit",
+    "out": "out",
+    "leave": "out",
+    "off": "out",
+    "stop": "stop",
+    "halt": "stop",
+    "balancer": "balancer",
+}
 
 
 class AtLarge(RuleBasedStateMachine):
-    """Some events of two profiles."""
+    """Some events of some profiles."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World.of(_DRAIN, _SPOT, _LAST)
+        self.world = World.of(_DRAIN, _SPOT, _LAST, _TWO)
         self.lives = 0
         self.checked = 0
         self.approved = 0  # so many approvals were looked at
         self.ordered = 0  # and so many moves
         # The attempts that acted and are not undone.
-        self.held: dict[str, list[str]] = {"out": [], "stop": [], "balancer": []}
+        self.held: dict[str, list[str]] = {"out": [], "stop": [], "balancer": [], "unit": []}
+        self.stuck: set[str] = set()  # effects that nobody can undo any more
 
     @precondition(lambda self: self.lives < len(EVENTS))
-    @rule(profile=st.sampled_from(["drain", "spot", "last"]), minutes=st.sampled_from([0.05, 1, 15, None]))
+    @rule(profile=st.sampled_from(["drain", "spot", "last", "two"]), minutes=st.sampled_from([0.05, 1, 15, None]))
     def see(self, profile: str, minutes: float | None) -> None:
         self.lives += 1
         self.world.see(an_event(f"E{self.lives}", minutes=minutes), profile)
@@ -71,7 +87,16 @@ class AtLarge(RuleBasedStateMachine):
     @rule(which=st.integers(0, 9), outcome=st.sampled_from([DONE, DONE, FAILED]))
     def end(self, which: int, outcome) -> None:
         running = self.world.running()
-        self.world.end(*running[which % len(running)], outcome)
+        self._end(running[which % len(running)], outcome)
+
+    def _end(self, attempt: tuple[str, str, Direction], outcome: Outcome) -> None:
+        _, step, direction = attempt
+        is_stuck = direction is UNDO and _EFFECTS.get(step) in self.stuck
+        self.world.end(*attempt, FAILED if is_stuck else outcome)
+
+    @rule(effect=st.sampled_from(["out", "stop", "balancer", "unit"]))
+    def get_stuck(self, effect: str) -> None:
+        self.stuck.add(effect)
 
     @rule(seconds=st.sampled_from([1, 5, 60, 600]))
     def advance(self, seconds: int) -> None:
@@ -182,11 +207,11 @@ class AtLarge(RuleBasedStateMachine):
         assert all(undone.count(effect) <= len(set(events)) for effect, events in self.held.items())
 
     def teardown(self) -> None:
-        """When faults stop and all events go, everything ends, and everything that was done is undone."""
+        """When all events go, everything ends, and everything that was done is undone, or was tried to be."""
         self.world.go(*self.there())
-        for _ in range(200):
+        for _ in range(600):
             if running := self.world.running():
-                self.world.end(*running[0], DONE)
+                self._end(running[0], DONE)
             else:
                 self.world.advance(60)
             if all(self.world.is_closed(event) for event in self.world.cases):

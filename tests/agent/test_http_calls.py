@@ -15,7 +15,7 @@ from forewarn.agent.handlers import find
 from tests.agent.lone_agent import lone_agent
 from tests.agent.receiver import receiving
 from tests.agent.tasks import EVENT, attempt
-from tests.running import wait_until
+from tests.running import free_port, wait_until
 from tests.sign_in.certificates import make_certificate
 
 HTTP = find("http")
@@ -181,6 +181,21 @@ def test_the_undo_is_its_own_call_with_the_same_trust_and_secrets(tmp_path):
     assert (receiver.got[0].method, receiver.got[0].path) == ("DELETE", "/undrain/s3cret")
     assert HTTP.undoes(options)
     assert not HTTP.undoes({"url": "http://h"})
+
+
+@pytest.mark.parametrize(
+    ("more", "is_uncertain"), [({}, True), ({"repeatable": True}, False), ({"method": "PUT"}, False)]
+)
+def test_a_call_that_got_no_answer_may_have_arrived_and_one_that_found_nobody_has_not(
+    tmp_path, more, is_uncertain
+):
+    with receiving(holds=True) as receiver:
+        unanswered = HTTP.run(attempt(tmp_path, {"url": receiver.url, **more}, seconds=0.3))
+        receiver.held.set()
+    unsent = HTTP.run(attempt(tmp_path / "2", {"url": f"http://127.0.0.1:{free_port()}", **more}))
+
+    assert (unanswered.is_done, unanswered.is_uncertain) == (False, is_uncertain)
+    assert (unsent.is_done, unsent.is_uncertain) == (False, False)
 
 
 def test_a_call_over_which_the_agent_died_is_not_made_again_unless_it_may_be(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -47,6 +48,14 @@ def test_what_is_no_function_is_refused():
         until_maintenance(where="Reboot")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="on_trouble: 'log' is no function"):
         watch(on_trouble="log")  # type: ignore[arg-type]
+
+
+def test_a_function_that_can_also_be_iterated_is_a_function():
+    with (
+        watch("http://127.0.0.1:9", on_trouble=MagicMock()),
+        until_maintenance("http://127.0.0.1:9", where=MagicMock()) as coming,
+    ):
+        assert not coming
 
 
 @pytest.mark.parametrize("names", ["db-7", ["db-7"], {"db-7"}], ids=["a text", "a list", "a set"])

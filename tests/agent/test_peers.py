@@ -166,6 +166,19 @@ def test_a_word_does_not_outlive_a_sleep_of_the_leaders_machine(board: Board, ha
     assert board.ready_for(E1) == set()
 
 
+@pytest.mark.parametrize("behind", [-50, 50])
+def test_the_word_of_a_peer_whose_clock_differs_counts_as_long_as_any(board: Board, hands: Hands, behind: int):
+    hands.pass_by(100)
+    board.answer(word(now_of(hands) - behind))
+
+    hands.pass_by(9.9)
+    ready = board.ready_for(E1)
+    hands.pass_by(0.2)
+
+    assert ready == {"web-1"}
+    assert board.ready_for(E1) == set()
+
+
 def test_nobody_can_be_ready_for_longer_than_the_leader_thinks_fit(board: Board, hands: Hands):
     board.answer(word(now_of(hands), seconds=1e9))
 

@@ -78,6 +78,21 @@ def test_an_undo_is_told_whether_the_step_had_succeeded(tmp_path: Path, outcome:
     assert stage.tasks[0].was_done is (outcome is DONE)
 
 
+def test_a_handler_that_gives_its_program_time_to_end_is_given_that_too(tmp_path: Path):
+    gate = Gate()
+    track = Track(tmp_path, Stage({"drain do": lambda task: (gate.is_open.wait(20), OK)[1]}))
+    track.runner.begin(a_case(), a_step(options={"grace_seconds": 60}), DO, 10, 1)
+
+    track.steady += 10 + 60 + 29
+    early = track.runner.overdue()
+    track.steady += 2
+    late = track.runner.overdue()
+    gate.is_open.set()
+
+    assert early == []
+    assert len(late) == 1
+
+
 def test_a_handler_that_does_not_come_back_is_given_up_and_its_late_word_does_not_count(tmp_path: Path):
     gate = Gate()
     track = Track(tmp_path, Stage({"drain do": lambda task: (gate.is_open.wait(20), OK)[1]}))

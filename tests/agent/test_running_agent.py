@@ -15,7 +15,7 @@ import pytest
 
 from tests.agent.azure import Azure, event
 from tests.agent.outputs import full_pipe
-from tests.agent.running_command import FOREWARN, Outcome, agent, bare, process
+from tests.agent.running_command import FOREWARN, Outcome, agent, as_typed, bare, process
 from tests.running import free_port, wait_until
 
 ID = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA"
@@ -53,9 +53,9 @@ class Running:
 
     def __init__(self, tmp_path: Path, endpoint: str) -> None:
         self.notes = tmp_path / "notes"
-        file = tmp_path / "agent.toml"
-        file.write_text(FILE.replace("{notes}", str(self.notes)), encoding="utf-8")
-        self._where = ("--config", str(file), "--state-dir", str(tmp_path / "state"))
+        self.file = tmp_path / "agent.toml"
+        self.file.write_text(FILE.replace("{notes}", str(self.notes)), encoding="utf-8")
+        self._where = ("--config", str(self.file), "--state-dir", str(tmp_path / "state"))
         self._where += ("--listen", f"127.0.0.1:{free_port()}")
         self._endpoint = endpoint
         self.log = ""  # of the last one that ran
@@ -69,7 +69,8 @@ class Running:
         ending: signal.Signals = signal.SIGTERM,
         before: Sequence[str] = (),
     ) -> Iterator[Running]:
-        command = [*before, FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
+        run = [*before, FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
+        command = as_typed(*run)
         running = subprocess.Popen(command, env=bare(), stderr=stderr)
         try:
             wait_until(lambda: self.tell("status").code == 0, "the agent to answer")
@@ -164,6 +165,18 @@ def test_a_signal_ends_the_agent_cleanly_and_the_last_line_of_its_log_says_so(
         there.wait_for(lambda case: case["phase"] == "prepared", "it to be prepared")
 
     assert json.loads(running.log.splitlines()[-1])["message"] == "stopped"
+
+
+def test_a_command_that_fails_has_failed_also_for_an_agent_whose_parent_ignored_the_end_of_children(
+    running: Running, azure: Azure
+):
+    said = running.file.read_text().replace('"manual"', '"after_success"').replace("echo do", "exit 3; echo do")
+    running.file.write_text(said)
+    with running.run(before=("/bin/sh", "-c", "trap '' CHLD; exec \"$@\"", "sh")) as there:
+        there.wait_for(lambda case: bool(case["runs"]) and case["runs"][0]["outcome"] == "failed", "its failure")
+        azure.wait_for_polls(3)
+
+    assert azure.approved == []
 
 
 def test_an_agent_that_is_to_outlive_its_terminal_does(running: Running):

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.agent.case import with_run
+from forewarn.agent.case import UNDO_TRIES, with_run
 from forewarn.agent.policy import OnFailure, Step
-from forewarn.agent.steps import CAME_NEARER, UNDO_TRIES, Begin
+from forewarn.agent.steps import CAME_NEARER, Begin
 from tests.agent.little_world import (
     BEGUN,
     DO,

@@ -14,7 +14,7 @@ from forewarn.agent.events import Event
 from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Step
 from forewarn.agent.trial import Trial
 from tests.agent.kinds import KINDS
-from tests.agent.running_command import FOREWARN, bare
+from tests.agent.running_command import FOREWARN, as_typed, bare
 from tests.agent.shell import until_there
 from tests.every_line import struck_at_every_line
 from tests.running import wait_until
@@ -144,7 +144,7 @@ def trying_out(tmp_path: Path, stdout: int = subprocess.PIPE, **values: str) -> 
         command = "touch {tmp_path}/hangs; sleep 300"
         """
     )
-    command = [FOREWARN, "agent", "test", "--config", str(file), "drain"]
+    command = as_typed(FOREWARN, "agent", "test", "--config", str(file), "drain")
     running = subprocess.Popen(
         command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=bare(TMPDIR=str(tmp_path))
     )

@@ -68,11 +68,46 @@ def test_a_state_that_the_other_event_could_not_undo_holds_nobody_up():
 
     for _ in range(10):
         world.end("E2", "service", UNDO, FAILED).advance(60)
-    for event in ("E2", "E1"):
+    for event in ("E1", "E2"):
         world.end(event, "balancer", UNDO)
 
     assert world.is_closed("E1")
     assert world.is_closed("E2")
+
+
+def test_a_state_that_cannot_be_undone_does_not_let_two_events_wait_for_each_other():
+    balancer, service = replace(BALANCER, is_for_all_events=True), SERVICE
+    world = World.of(a_profile(balancer, service, name="both", approval=Approval.NEVER))
+    prepared(world, "E1", "both", "balancer", "service")
+    prepared(world, "E2", "both")
+    world.go("E1").go("E2")
+
+    for _ in range(10):
+        world.end("E2", "service", UNDO, FAILED).advance(60)
+    [(event, step, direction)] = world.running()
+    world.end(event, step, direction)
+
+    assert (step, direction) == ("balancer", UNDO)
+    assert world.is_closed("E1")
+    assert world.is_closed("E2")
+
+
+def test_a_state_is_there_as_long_as_what_another_event_built_on_it_is_tried_to_be_undone():
+    balancer, service = replace(BALANCER, is_for_all_events=True), replace(SERVICE, is_for_all_events=False)
+    world = World.of(a_profile(balancer, service, name="both", approval=Approval.NEVER))
+    prepared(world, "E1", "both", "balancer", "service")
+    prepared(world, "E2", "both", "service")
+    world.go("E1", "E2").end("E1", "service", UNDO)
+    running = []
+
+    for _ in range(9):
+        world.end("E2", "service", UNDO, FAILED)
+        running += world.running()
+        world.advance(60)
+    world.end("E2", "service", UNDO)
+
+    assert {step for _, step, _ in running} <= {"service"}
+    assert {step for _, step, _ in world.running()} == {"balancer"}
 
 
 def test_events_that_did_the_first_group_anew_do_not_wait_for_each_other():

@@ -37,6 +37,7 @@ def recipe_of(step: Step, event_type: str) -> Recipe:
         is_for_all_events=step.is_for_all_events,
         on=step.on,
         of_type="" if step.is_for_all_events else event_type,
+        retries=step.retries,
     )
 
 
@@ -214,6 +215,7 @@ def _like(name: str, recipe: Recipe) -> Step:
         group=recipe.group,
         timeout_seconds=recipe.timeout_seconds,
         retry_pause_seconds=recipe.retry_pause_seconds,
+        retries=recipe.retries,
         has_undo=recipe.has_undo,
         is_for_all_events=recipe.is_for_all_events,
     )

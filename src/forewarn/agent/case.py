@@ -12,6 +12,7 @@ from forewarn.agent.events import Event
 from forewarn.agent.policy import Occasion
 
 DRY_RUN = "dry run"  # who consents where nothing is approved
+UNDO_TRIES = 10  # the network may come up after the agent does
 
 
 class Direction(StrEnum):
@@ -60,6 +61,7 @@ class Recipe:
     is_for_all_events: bool
     on: Occasion = Occasion.PREPARE
     of_type: str = ""  # the type of its event, of which it was told; empty: it makes no difference to it
+    retries: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,12 @@ def is_underway(run: Run | None) -> bool:
 def has_acted(run: Run | None) -> bool:
     """Whether an attempt was made, whatever came of it."""
     return run is not None and run.outcome is not Outcome.SKIPPED
+
+
+def is_undone_again(undo: Run, retries: int) -> bool:
+    """Whether an undo failed and is tried again; one that may have been done is so only as `retries` allow."""
+    most = 1 + retries if undo.is_uncertain else UNDO_TRIES
+    return undo.outcome is Outcome.FAILED and undo.tries < most
 
 
 def place_of(run: Run) -> tuple[int, datetime]:

@@ -17,7 +17,7 @@ from forewarn.agent import handlers, rules
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.events import Event, Sighting
-from forewarn.agent.handlers.proc import boot_id
+from forewarn.agent.handlers.proc import boot_id, see_how_children_end
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper
 from forewarn.agent.listening import Listener, Responder
@@ -145,13 +145,12 @@ class Agent:
     def _heed_signals(self) -> None:
         # A handler interrupts the keeper, whatever locks that holds: so it takes none, and only leaves a message.
         with suppress(ValueError):  # not on the main thread: then somebody else heeds them
+            see_how_children_end()
             for name in ("SIGTERM", "SIGINT", "SIGHUP"):
                 each = getattr(signal, name, None)  # there is no SIGHUP on Windows
-                if each is None or (
-                    name == "SIGHUP" and signal.getsignal(each) is signal.SIG_IGN
-                ):  # as with nohup
-                    continue
-                signal.signal(each, lambda *_: self.keeper.send(Leave()))
+                is_nohup = name == "SIGHUP" and each and signal.getsignal(each) is signal.SIG_IGN
+                if each is not None and not is_nohup:
+                    signal.signal(each, lambda *_: self.keeper.send(Leave()))
 
     def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:
         peers = self._settings.peers

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from forewarn.agent.bygone import likeness_of, others_of_its_name
-from forewarn.agent.case import Case, Direction, Outcome, Run, has_acted, is_underway, place_of
+from forewarn.agent.case import Case, Direction, Outcome, Run, has_acted, is_underway, is_undone_again, place_of
 from forewarn.agent.policy import Step
 from forewarn.agent.scene import Scene
 
@@ -62,47 +62,62 @@ def keeper_of(step: Step, scene: Scene) -> str:
 
 
 def successor_of(step: Step, scene: Scene) -> str:
-    """The other event to which a state was left, and which has not undone it yet; empty: none."""
+    """The other event to which a state was left that is still there; empty: none.
+
+    None where it was undone for anybody since, and the other has only to note that: each could wait for the other.
+    """
     own = scene.case.run(step.name, Direction.UNDO)
     if own is None or own.outcome is not Outcome.SKIPPED or not step.is_for_all_events:
         return ""
-    there = (case.id for case, run, undo in scene.rivals(step) if has_acted(run) and not _is_over(undo))
-    return next((event for event in there if event != scene.case.id), "")
+    rivals = list(scene.rivals(step))
+    ended = [place_of(undo) for _, _, undo in rivals if undo is not None and undo.outcome is Outcome.DONE]
+    for case, run, undo in rivals:
+        is_left = has_acted(run) and not _is_over(undo, run) and all(place_of(run) > each for each in ended)
+        if is_left and case.id != scene.case.id:
+            return case.id
+    return ""
 
 
-def _is_over(undo: Run | None) -> bool:
-    return undo is not None and undo.outcome in {Outcome.DONE, Outcome.SKIPPED}
+def _is_over(undo: Run | None, of: Run) -> bool:
+    """Whether nothing more comes of an undo; one that has failed for good is over too."""
+    if undo is None or is_underway(undo):
+        return False
+    return not is_undone_again(undo, of.recipe.retries if of.recipe else 0)
 
 
 def laggard_of(step: Step, scene: Scene) -> str:
     """The event that is gone too, and undoes what was built on the state before it comes to it; empty: none.
 
-    It is waited for while it is at it, and for a minute if it has not begun: it may wait for others itself.
+    It is waited for while it is at it or tries again, and for a minute if it has not begun: it may wait for others
+    itself. What has failed once does not wait for what is tried again: two could wait for each other.
     """
     if not step.is_for_all_events:
         return ""
+    is_first_try = scene.case.run(step.name, Direction.UNDO) is None
     for case, run, undo in scene.rivals(step):
         if undo is not None or not has_acted(run) or not _is_another_that_is_gone(case, scene):
             continue
         is_at_it = any(is_underway(each) for (_, way), each in case.runs.items() if way is Direction.UNDO)
         has_time = case.ended_at is not None and timedelta(0) <= scene.now - case.ended_at < _LAGGARD
-        if is_at_it or (has_time and _has_built_on(case, run)):
+        built = _built_on(case, run)
+        if is_at_it or (has_time and built) or (is_first_try and any(built)):
             return case.id
     return ""
 
 
-def _has_built_on(case: Case, state: Run) -> bool:
-    """Whether something was done after it whose undo has not begun, and comes before that of the state."""
-    return any(
-        has_acted(run)
+def _built_on(case: Case, state: Run) -> list[Run | None]:
+    """The undos that are not over of what was done after a state, and come before its own; None: not begun."""
+    return [
+        undo
+        for (name, way), run in case.runs.items()
+        if way is Direction.DO
+        and has_acted(run)
         and not run.of_event  # what only relies on another's is undone by that
         and run.recipe is not None
         and run.recipe.has_undo
         and _comes_after(run, state)
-        and case.run(name, Direction.UNDO) is None
-        for (name, way), run in case.runs.items()
-        if way is Direction.DO
-    )
+        and not _is_over(undo := case.run(name, Direction.UNDO), run)
+    ]
 
 
 def _comes_after(run: Run, state: Run) -> bool:

@@ -77,7 +77,7 @@ def _settings(
 
 def _read(argument: str, read: Callable[[object], _T], said: object) -> _T:
     """What an argument means; refused with its name, in a sentence."""
-    if isinstance(said, Iterable) and not isinstance(said, str):
+    if isinstance(said, Iterable) and not isinstance(said, str) and not callable(said):
         said = tuple(said)
     try:
         return read(said)

@@ -11,7 +11,18 @@ from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
 from forewarn.agent.bygone import Renamed, recipe_of, with_other_names
-from forewarn.agent.case import DRY_RUN, Case, Consent, Direction, Outcome, Run, lost, next_order, with_run
+from forewarn.agent.case import (
+    DRY_RUN,
+    UNDO_TRIES,
+    Case,
+    Consent,
+    Direction,
+    Outcome,
+    Run,
+    lost,
+    next_order,
+    with_run,
+)
 from forewarn.agent.common import Common
 from forewarn.agent.effects import memory_of
 from forewarn.agent.policy import Step
@@ -137,7 +148,7 @@ class Mover:
 
     def _give_up(self, case: Case, move: steps.GiveUp) -> bool:
         now = self._clock.now()
-        run = Run(Outcome.FAILED, steps.UNDO_TRIES, now, now, self._boot, move.why)
+        run = Run(Outcome.FAILED, UNDO_TRIES, now, now, self._boot, move.why)
         self._say(case, "step is not undone", logging.ERROR, step=move.name, why=move.why)
         self._book.note(with_run(case, move.name, Direction.UNDO, run))
         return True

@@ -37,6 +37,7 @@ def _is_same(one: str, other: str) -> bool:
 class _Word:
     seen_as: str  # what the event was to the speaker
     said_at: float  # on the speaker's clock
+    taken_at: float  # on ours
     until: float  # on our monotonic clock
 
 
@@ -89,9 +90,8 @@ class Board:
 
     def _holds(self, word: _Word) -> bool:
         """Whether it has not expired, by either clock: the steady one stands still while this machine does."""
-        passed = self._clock.now().timestamp() - word.said_at
-        is_old = passed > self._peers.expiry_seconds + _CLOCKS_DIFFER_SECONDS
-        return word.until > self._clock.monotonic() and not is_old
+        passed = self._clock.now().timestamp() - word.taken_at
+        return word.until > self._clock.monotonic() and passed <= self._peers.expiry_seconds
 
     def _say_mismatch(self, event: str, vm: str, theirs: str, ours: str) -> None:
         if self._mismatches.get((event, vm)) != f"{theirs} {ours}":
@@ -141,7 +141,7 @@ class Board:
         if now - said_at > self._clock.monotonic() - self._born_at - _CLOCKS_DIFFER_SECONDS:
             return "It was said before this agent lived, or may have been: say it again."
         with self._lock:
-            word = _Word(seen_as, said_at, self._until(seconds))
+            word = _Word(seen_as, said_at, now, self._until(seconds))
             return self._note((event, vm), word, now) or _Said(event, is_ready=seconds > 0)
 
     def _until(self, seconds: float) -> float:

@@ -19,7 +19,7 @@ from forewarn.agent.case import Case, Direction, Outcome
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import own_memory
 from forewarn.agent.file_names import fit_for_a_file
-from forewarn.agent.handlers.base import Handler, Result, Task
+from forewarn.agent.handlers.base import Handler, Result, Task, grace_seconds_of
 from forewarn.agent.handlers.records import is_still_needed
 from forewarn.agent.policy import Step
 
@@ -63,6 +63,7 @@ class _Running:
     task: Task
     kind: str
     due_at: float
+    grace_seconds: float  # from the end of its time until it should have come back
     is_given_up: bool = False
     why_stopped: str = ""
 
@@ -114,7 +115,7 @@ class Runner:
             if (attempt.event, attempt.step, attempt.direction) == (event, step, Direction.DO):
                 is_news = not running.why_stopped
                 running.why_stopped = running.why_stopped or why
-                running.due_at = min(running.due_at, self._clock.monotonic() + _GRACE_SECONDS)
+                running.due_at = min(running.due_at, self._clock.monotonic() + running.grace_seconds)
                 running.task.stop.set()
         return is_news
 
@@ -171,7 +172,9 @@ class Runner:
     ) -> None:
         attempt = Attempt(next(self._numbers), case.id, step.name, direction)
         task = self._task(case, step, direction, seconds, try_number)
-        self._running[attempt] = _Running(task, step.uses, self._clock.monotonic() + seconds + _GRACE_SECONDS)
+        grace_seconds = _GRACE_SECONDS + grace_seconds_of(step.options)
+        due_at = self._clock.monotonic() + seconds + grace_seconds
+        self._running[attempt] = _Running(task, step.uses, due_at, grace_seconds)
         if self._is_dry_run:
             self._tell(Ended(attempt, Result(is_done=True, note="dry run: it was not done")))
             return

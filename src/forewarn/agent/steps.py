@@ -10,13 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway
+from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway, is_undone_again
 from forewarn.agent.effects import bringer_of, heir_of, keeper_of, laggard_of, mover_of, successor_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
 from forewarn.agent.undo_order import groups_to_undo
 
-UNDO_TRIES = 10  # the network may come up after the agent does
 CANNOT_BE_UNDONE = "its profile does not have it, and how it is undone was not kept: see to it by hand"
 CAME_NEARER = "NotBefore came nearer, and its time was up"  # which is no failure of the step, and no try
 _LONGEST_PAUSE = timedelta(seconds=60)
@@ -313,12 +312,9 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
 
 
 def is_to_be_undone(step: Step, scene: Scene) -> bool:
-    """Whether its undo has still to begin, or is tried again; what may have been done is not, but by `retries`."""
+    """Whether its undo has still to begin, or is tried again."""
     run = scene.case.run(step.name, Direction.UNDO)
-    if run is None:
-        return True
-    most = 1 + step.retries if run.is_uncertain else UNDO_TRIES
-    return run.outcome is Outcome.FAILED and run.tries < most
+    return run is None or is_undone_again(run, step.retries)
 
 
 def _has_tries_left(step: Step, run: Run, scene: Scene) -> bool:

@@ -14,13 +14,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from forewarn.agent.case import Case, Direction, Ending, Outcome, Run
+from forewarn.agent.case import UNDO_TRIES, Case, Direction, Ending, Outcome, Run
 from forewarn.agent.course import Close, Move, NotePrepared, plan
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.file_names import fit_for_a_file
-from forewarn.agent.handlers.base import Handler, Result, Task
+from forewarn.agent.handlers.base import Handler, Result, Task, grace_seconds_of
 from forewarn.agent.policy import Approval, Profile, Step
-from forewarn.agent.steps import UNDO_TRIES, Begin, Skip, Stop
+from forewarn.agent.steps import Begin, Skip, Stop
 
 _GRACE_SECONDS = 10  # how much longer than its time a handler may take to come back
 _LOOK_UP_SECONDS = 1.0  # a signal that comes right before a wait is heeded after it, so none is longer
@@ -170,7 +170,9 @@ class Trial:
 
     def _await(self, wake_at: datetime | None) -> None:
         """Take the next answer, or wake up. A handler that does not come back at all has failed."""
-        longest = max((step.timeout_seconds for step in self._profile.steps), default=0) + _GRACE_SECONDS
+        steps = self._profile.steps
+        longest = max((step.timeout_seconds + grace_seconds_of(step.options) for step in steps), default=0)
+        longest += _GRACE_SECONDS
         if wake_at is not None:
             longest = min(longest, max(0.0, (wake_at - self._clock.now()).total_seconds()))
         try:

@@ -17,6 +17,7 @@ from forewarn.agent.commands.output import FAILED, Failure, complain, say, show_
 from forewarn.agent.commands.reading import invent, names_of, settings_of
 from forewarn.agent.config_values import closest
 from forewarn.agent.handlers import find
+from forewarn.agent.handlers.proc import see_how_children_end
 from forewarn.agent.policy import Profile
 from forewarn.agent.settings import Settings
 from forewarn.agent.streams import lose
@@ -78,6 +79,7 @@ def _breaking_off(trial: Trial) -> Iterator[list[int]]:
 
     before = {each: signal.getsignal(each) for each in _ENDING}
     try:
+        see_how_children_end()
         for each, way in before.items():
             if way is not signal.SIG_IGN:  # as with nohup
                 signal.signal(each, break_off)

@@ -108,6 +108,12 @@ class Handler(Protocol):
         """
 
 
+def grace_seconds_of(options: Mapping[str, Any]) -> float:
+    """How long the options give what is running to end of itself, once its time is up."""
+    said = options.get("grace_seconds", 0)
+    return float(said) if isinstance(said, int | float) else 0.0
+
+
 def with_defaults(table: Iterable[Option], said: Mapping[str, Any]) -> dict[str, Any]:
     """What the file says, and where it says nothing what the table says."""
     return {option.name: option.default for option in table} | {

@@ -25,6 +25,10 @@ _LOOKED_AT_BYTES = 32 * 1024  # of an answer that is told, for what is to be hid
 class CallFailed(Exception):
     """No answer, and why."""
 
+    def __init__(self, words: str, *, may_have_arrived: bool = False) -> None:
+        super().__init__(words)
+        self.may_have_arrived = may_have_arrived
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -86,9 +90,11 @@ def call(request: Call, deadline: Deadline) -> Reply:
     while not at_it.is_over.wait(min(_LOOK_SECONDS, deadline.left)):
         if deadline.is_over:
             at_it.give_up()
-            raise CallFailed(f"{request.method} {host_of(request.url)} did not answer: {deadline.why()}")
+            words = f"{request.method} {host_of(request.url)} did not answer: {deadline.why()}"
+            raise CallFailed(words, may_have_arrived=at_it.has_begun)
     if at_it.reply is None:
-        raise CallFailed(f"{request.method} {host_of(request.url)} failed: {at_it.problem}")
+        words = f"{request.method} {host_of(request.url)} failed: {at_it.problem}"
+        raise CallFailed(words, may_have_arrived=at_it.has_begun)
     return at_it.reply
 
 
@@ -99,6 +105,7 @@ class _Call:
         self.is_over = threading.Event()
         self.reply: Reply | None = None
         self.problem = ""
+        self.has_begun = False  # to send the request
         self._request = request
         self._seconds = seconds
         self._connection: HTTPConnection | None = None
@@ -137,6 +144,7 @@ class _Call:
             raise TimeoutError("it was given up")
         headers = {"User-Agent": f"forewarn-agent/{__version__}", **request.headers, **more}
         encoded = {name: value.encode("utf-8", "replace") for name, value in headers.items()}
+        self.has_begun = True
         self._connection.request(request.method, target, request.body, encoded)
         with self._connection.getresponse() as answer:
             heard = {name.lower(): value for name, value in answer.getheaders()}

@@ -11,7 +11,7 @@ from typing import Any
 
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.output import Reader
-from forewarn.agent.handlers.sessions import end_session
+from forewarn.agent.handlers.sessions import End, end_session
 
 _LOOK_SECONDS = 0.05
 _OUTPUT_SECONDS = 0.5
@@ -23,7 +23,7 @@ class Exit:
 
     status: int | None  # None: its time was up
     output: bytes
-    how: str = ""  # it was ended, where it was
+    end: End | None = None  # it was ended, where it was
 
     @property
     def text(self) -> str:
@@ -56,21 +56,21 @@ def run_directly(
     look_seconds = 0.001
     while running.poll() is None and deadline.pause(look_seconds):
         look_seconds = min(look_seconds * 2, _LOOK_SECONDS)
-    how = _end(running, grace_seconds) if running.poll() is None else ""
-    return Exit(None if how else running.returncode, reader.kept(_OUTPUT_SECONDS), how)
+    end = _end(running, grace_seconds) if running.poll() is None else None
+    return Exit(None if end else running.returncode, reader.kept(_OUTPUT_SECONDS), end)
 
 
-def _end(running: subprocess.Popen[bytes], grace_seconds: float) -> str:
+def _end(running: subprocess.Popen[bytes], grace_seconds: float) -> End:
     if os.name == "posix":
-        how = end_session(running.pid, grace_seconds)
+        end = end_session(running.pid, grace_seconds)
     else:
         running.kill()
-        how = "it was ended"
+        end = End("it was ended")
     try:
         running.wait(1)
     except subprocess.TimeoutExpired:
-        return "it could not be ended yet"
-    return how
+        return End("it could not be ended yet", is_over=False)
+    return end
 
 
 def _apart() -> dict[str, Any]:

@@ -78,7 +78,7 @@ class HttpCall:
         said = self._said(task)
         if result := settled_result(task):
             return result
-        if said is None or not was_begun(task) or said["repeatable"] or said["method"] in _ALWAYS_REPEATABLE:
+        if said is None or not was_begun(task) or _is_repeatable(said):
             return None
         note = "the agent ended while it called; whether the call arrived is not known"
         return Result(is_done=False, note=note, is_uncertain=True)
@@ -113,6 +113,10 @@ def _call_problems(said: Mapping[str, Any], prefix: str) -> list[str]:
     return problems
 
 
+def _is_repeatable(said: Mapping[str, Any]) -> bool:
+    return said["repeatable"] or said["method"] in _ALWAYS_REPEATABLE
+
+
 def _make(said: Mapping[str, Any], task: Task) -> Result:
     filling = Filling(task, said["secrets"] or {})
     given = filling.headers(said["headers"] or {})
@@ -127,7 +131,8 @@ def _make(said: Mapping[str, Any], task: Task) -> Result:
     try:
         reply = call(request, Deadline(task.seconds, task.stop))
     except CallFailed as problem:
-        return Result(is_done=False, note=filling.hide(str(problem)))
+        is_uncertain = problem.may_have_arrived and not _is_repeatable(said)
+        return Result(is_done=False, note=filling.hide(str(problem)), is_uncertain=is_uncertain)
     is_fine = reply.status in said["expect"] if said["expect"] else reply.status // 100 == HTTPStatus.OK // 100
     more = f": {reply.excerpt(filling.hide)}" if reply.body and not is_fine else ""
     return Result(is_fine, filling.hide(f"{filling.where(request)} answered {reply.status}{more}"))

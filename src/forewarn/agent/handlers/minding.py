@@ -33,6 +33,7 @@ echo "exit $status" > status
 exit $status
 """
 MARK = "FOREWARN_RUN"  # the variable that tells whose a process is: the attempt's directory
+LOST = -(1 << 16)  # for a status: somebody else has collected it, and nobody can tell any more
 MINDERS = "minder"  # the directory that the minder may write to
 _OUTPUT_SECONDS = 0.5  # a grandchild may hold the output open for ever
 
@@ -82,13 +83,15 @@ def ending_of(minder: subprocess.Popen[bytes]) -> int | None:
 
     It is not collected by this: until it is, its number is nobody else's.
     """
-    if minder.returncode is None and hasattr(os, "waitid"):
-        with suppress(ChildProcessError):
-            found = os.waitid(os.P_PID, minder.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if found is None:
-                return None
-            return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
-    return minder.poll()
+    if minder.returncode is not None or not hasattr(os, "waitid"):
+        return minder.poll()
+    try:
+        found = os.waitid(os.P_PID, minder.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return LOST
+    if found is None:
+        return None
+    return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
 def identity_of(user: str) -> dict[str, object]:

@@ -98,6 +98,15 @@ def send_signal(target: Process, number: int) -> None:
         os.close(handle)
 
 
+def see_how_children_end() -> None:
+    """Have the status of what is run kept for us: who ignores SIGCHLD is told of none, and all seems to succeed.
+
+    For the main thread; `ValueError` elsewhere.
+    """
+    if hasattr(signal, "SIGCHLD") and signal.getsignal(signal.SIGCHLD) is signal.SIG_IGN:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
 def boot_id() -> str:
     """The name of the machine's present boot; empty where it has none."""
     try:

@@ -3,7 +3,8 @@
 It runs under a minder, a few lines of shell in a session of their own. The minder claims the attempt by a file
 that only one can create, with its process id; it writes the exit status when there is one. So the next agent can
 tell: not begun (and never will be: it claims the attempt itself), still running, ended so, dead without a word.
-What a minder that died without a word has left running is ended before the attempt counts as over.
+What a minder that died without a word has left running is ended before the attempt counts as over; what only may
+be left of it is waited for within its time.
 
 The minder runs as the program's user, and that user may write what the minder writes. So those two files lie in a
 directory of their own; what the agent writes lies above it, out of reach. The claim is read, not believed: nobody
@@ -28,6 +29,7 @@ from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.direct import run_directly
 from forewarn.agent.handlers.event_words import azure_members
 from forewarn.agent.handlers.minding import (
+    LOST,
     MARK,
     MINDERS,
     SHELL,
@@ -50,14 +52,13 @@ from forewarn.agent.handlers.proc import (
     read_stat,
 )
 from forewarn.agent.handlers.records import mark, marked, recall
-from forewarn.agent.handlers.sessions import NOT_ENDED, end_session
+from forewarn.agent.handlers.sessions import End, end_session
 
 _VOID = "void"
 _LOOK_SECONDS = 0.05
 _CLAIM_SECONDS = 2  # from a claim's creation to its words
 _MOST_BYTES = 4096  # of what it writes; the program's user may write more there
 _COULD_NOT = re.compile(r"minder: (?:exec: |line |\d+: )+(.+)")  # in the words of dash, bash or busybox
-_MAY_BE_LEFT = "may be left of it"
 _SIGNALLED = 128  # a shell's word for "ended by a signal"
 
 
@@ -76,20 +77,19 @@ def run_minded(program: Program, task: Task, shell: str = SHELL) -> Result:
     ending = _ending_within(deadline, minder)
     if ending is not None and ending < 0 and (told := _status(place)) is not None:
         ending = told
-    how = ""
+    end = None
     if ending is None:
-        how = _give_up(minder.pid, place, program.grace_seconds)
+        end = _give_up(minder.pid, place, program.grace_seconds)
     elif ending < 0 and is_session_alive(minder.pid):
-        how = end_session(minder.pid, program.grace_seconds)
+        end = end_session(minder.pid, program.grace_seconds)
     with suppress(subprocess.TimeoutExpired):
         minder.wait(1)  # not before: its number would be anybody's
     collect(reader)
     words = output.last_lines(place / "output", program.secrets)
-    if ending is None:
-        return _cut_short(deadline.why(), how, words)
-    if how:
-        return _cut_short(f"its minder was ended by signal {-ending} while it ran", how, words)
-    return _judge(ending, words)
+    if end is None or ending == LOST:
+        return _judge(ending or 0, words)
+    why = deadline.why() if ending is None else f"its minder was ended by signal {-ending} while it ran"
+    return _cut_short(why, end, words)
 
 
 def _ending_within(deadline: Deadline, minder: subprocess.Popen[bytes]) -> int | None:
@@ -109,7 +109,7 @@ def take_over_minded(task: Task, secrets: Collection[str] = ()) -> Result | None
         return None
     if recall(place / "given_up.json") is not None:
         if begun.get("boot") == boot_id() and (minder := _claimant(place)) is not None:
-            _end_all(minder, place, begun)
+            _end_all(minder, place, begun, Deadline(0))
         return _failure("it was given up when the agent ended", output.last_lines(place / "output", secrets))
     if (status := _status(place)) is not None:
         return _judge(status, output.last_lines(place / "output", secrets))
@@ -142,41 +142,45 @@ def _wait_for(
     deadline = Deadline(task.seconds, task.stop)
     while is_alive(minder):
         if not deadline.pause(_LOOK_SECONDS):
-            how = _give_up(minder.pid, place, _grace_seconds(begun)) if is_alive(minder) else "it ended"
-            return _cut_short(deadline.why(), how, output.last_lines(place / "output", secrets))
+            given_up = _give_up(minder.pid, place, _grace_seconds(begun)) if is_alive(minder) else End("it ended")
+            return _cut_short(deadline.why(), given_up, output.last_lines(place / "output", secrets))
     status = _status(place)  # read after its end: now or never
-    how = "" if status is not None else _end_all(minder, place, begun)
+    end = None if status is not None else _end_all(minder, place, begun, deadline)
     words = output.last_lines(place / "output", secrets)
     if status is not None:
         return _judge(status, words)
-    if how:
-        return _cut_short("its minder was ended while it ran", how, words)
+    if end is not None:
+        return _cut_short("its minder was ended while it ran", end, words)
     return _failure("it died with the agent, or was ended", words)
 
 
-def _end_all(minder: Process, place: Path, begun: Mapping[str, Any]) -> str:
-    """End the session of an earlier agent's minder, or what is left of it; how, in words, and none for nothing.
+def _end_all(minder: Process, place: Path, begun: Mapping[str, Any], deadline: Deadline) -> End | None:
+    """End the session of an earlier agent's minder, or what is left of it; None: there was nothing.
 
     One process with the mark of the attempt tells that the whole session is its own: while that one lives, no
-    other session can have the number. Where the program is another user's, all of it has to be that user's.
+    other session can have the number. Where the program is another user's, all of it has to be that user's. What
+    is not known to be its own is not touched, but waited for.
     """
     if is_alive(minder):
-        return "" if _is_impostor(minder, begun) else end_session(minder.pid, _grace_seconds(begun))
+        return None if _is_impostor(minder, begun) else end_session(minder.pid, _grace_seconds(begun))
     left = members(minder.pid) if process(minder.pid) is None else []
     if not left:
-        return ""
+        return None
     user = begun.get("user")
     is_marked = any(has_variable(each.pid, MARK, str(place)) for each in left)
     if is_marked and (user is None or all(is_of(each.pid, user) or not is_alive(each) for each in left)):
         return end_session(minder.pid, _grace_seconds(begun))
-    return f"process {', '.join(str(each.pid) for each in left)} {_MAY_BE_LEFT}"
+    while any(is_alive(each) for each in left):
+        if not deadline.pause(_LOOK_SECONDS):
+            return End(f"process {', '.join(str(each.pid) for each in left)} may be left of it", is_over=False)
+    return End("what it left has ended since")
 
 
 def _grace_seconds(begun: Mapping[str, Any]) -> float:
     return float(begun.get("grace_seconds", 2))
 
 
-def _give_up(session: int, place: Path, grace_seconds: float) -> str:
+def _give_up(session: int, place: Path, grace_seconds: float) -> End:
     """End it. Noted first, by a name: a program that says success when it is ended has not succeeded.
 
     A disk that is full takes a name; one that does not take even that saves nobody.
@@ -196,7 +200,7 @@ def _run_unminded(program: Program, place: Path, deadline: Deadline) -> Result:
         said_to_it=place / "event.json",
     )
     words = output.as_one_line(ended.output, program.secrets)
-    return _cut_short(deadline.why(), ended.how, words) if ended.how else _judge(ended.status or 0, words)
+    return _cut_short(deadline.why(), ended.end, words) if ended.end else _judge(ended.status or 0, words)
 
 
 def _judge(status: int, words: str) -> Result:
@@ -204,14 +208,16 @@ def _judge(status: int, words: str) -> Result:
         return Result(is_done=True, note=words)
     if could_not := _COULD_NOT.fullmatch(words):
         return _failure("it could not be run", could_not[1])
+    if status == LOST:
+        return _failure("how it ended is not known", words)
     if status < 0:
         return _failure(f"it was ended by signal {-status}", words)
     more = f" (signal {status - _SIGNALLED})" if _SIGNALLED < status < _SIGNALLED + 65 else ""
     return _failure(f"exit status {status}{more}", words)
 
 
-def _cut_short(why: str, how: str, words: str) -> Result:
-    return _failure(f"{why}, and {how}", words, may_go_on=how == NOT_ENDED or how.endswith(_MAY_BE_LEFT))
+def _cut_short(why: str, end: End, words: str) -> Result:
+    return _failure(f"{why}, and {end.words}", words, may_go_on=not end.is_over)
 
 
 def _failure(what: str, words: str = "", *, may_go_on: bool = False) -> Result:

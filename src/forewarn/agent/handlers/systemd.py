@@ -99,7 +99,7 @@ class _Unit:
 
     def _do(self, action: str) -> Result:
         ended = self._ask(action, self._name)
-        if ended.how:
+        if ended.end:
             return Result(is_done=False, note=f"{action} of {self._name}: {self._deadline.why()}")
         if ended.status != 0:
             words = as_one_line(ended.output)
@@ -127,7 +127,7 @@ class _Unit:
         """The unit's ActiveState."""
         ended = self._ask("show", "--property=ActiveState", "--value", self._name)
         if ended.status != 0:
-            why = self._deadline.why() if ended.how else as_one_line(ended.output)
+            why = self._deadline.why() if ended.end else as_one_line(ended.output)
             raise OSError(f"{self._program} does not tell how {self._name} is: {why}")
         return ended.text
 
