@@ -162,7 +162,13 @@ class AtLarge(RuleBasedStateMachine):
         self.ordered = len(self.world.made)
 
     def _is_there(self, step: Step, case: Case) -> bool:
-        """Whether what the step did is still there: a state by the last who did anything about it."""
+        """Whether what the step did is still there: a state by the last who did anything about it.
+
+        What was undone for the event itself, another may have done anew since.
+        """
+        own = case.run(step.name, UNDO)
+        if own is not None and own.outcome is DONE:
+            return False
         cases = self.world.cases.values() if step.is_for_all_events else [case]
         runs = [
             (run.order, direction, run)

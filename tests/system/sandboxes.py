@@ -113,6 +113,12 @@ class Terminal:
     def press(self, keys: str) -> None:
         os.write(self._ours, keys.encode())
 
+    def hang_up(self) -> None:
+        """As when a window is closed, or a connection ends."""
+        if self._ours >= 0:
+            os.close(self._ours)
+            self._ours = -1
+
     def wait(self) -> int:
         """Its exit code."""
         return os.waitstatus_to_exitcode(os.waitpid(self.process, 0)[1])
@@ -124,10 +130,11 @@ def at_a_terminal(command: list[str]) -> Iterator[Terminal]:
     process, ours = pty.fork()
     if process == 0:
         os.execvpe(command[0], command, bare_environment())
+    terminal = Terminal(process, ours)
     try:
-        yield Terminal(process, ours)
+        yield terminal
     finally:
-        os.close(ours)  # which hangs up on all that is still there
+        terminal.hang_up()  # on all that is still there
 
 
 def bare_environment() -> dict[str, str]:

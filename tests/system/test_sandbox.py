@@ -164,6 +164,15 @@ def test_ctrl_c_at_a_terminal_is_heard_once_by_the_program_and_not_by_the_sandbo
     assert "169.254.169.254 is forewarn" in seen
 
 
+def test_a_terminal_that_goes_away_ends_the_program_too(roots: Sandboxes):
+    with at_a_terminal(roots.command("--", "bash", "-c", f"{NETWORK}; {WAIT}")) as terminal:
+        network = terminal.read_until("]").split()[-1]
+        terminal.hang_up()
+
+        assert terminal.wait() != 0
+    is_empty(network)
+
+
 def test_ctrl_c_while_the_sandbox_starts_ends_it_and_no_program_is_started(roots: Sandboxes):
     fleet, trace = roots.folder / "fleet", roots.folder / "trace"
     os.mkfifo(fleet)

@@ -130,8 +130,13 @@ class _Keeping:
             if told.si_signo == signal.SIGCHLD:
                 if self._has_ended():
                     return self._outcome()
-            elif told.si_code != _FROM_THE_KERNEL or self._program.group == 0:
+            elif not self._has_heard_of(told):
                 self._send({"signal": told.si_signo})
+
+    def _has_heard_of(self, told: signal.struct_siginfo) -> bool:
+        """Whether the program got it too: keys go to the whole group, but a hang-up to the session's leader."""
+        is_for_us = told.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
+        return told.si_code == _FROM_THE_KERNEL and self._program.group != 0 and not is_for_us
 
     def _has_ended(self) -> bool:
         if self._process is not None and os.waitpid(self._process, os.WNOHANG)[0] == self._process:
