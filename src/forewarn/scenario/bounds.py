@@ -64,16 +64,21 @@ class Bounds:
         begins = maker.act.time
         if maker.is_born_started or self.is_lawless(maker):
             return begins
-        approvals = [begins + maker.notice]
-        for script in self.course.guests_in_scope_of(maker.vm):
+        scenario, lapses = self.course.scenario, begins + maker.notice
+        # A scope that is off is not waited for: the approval of the others on the host is enough.
+        is_left_to_others = maker.act.do not in OF_ONE_VM and self.course.may_be_off(maker.vm, lapses)
+        approvals = [lapses]
+        for script in scenario.guests if is_left_to_others else self.course.guests_in_scope_of(maker.vm):
             if script.outside:
                 return begins
             if script.approve_after is not None and maker.kind in script.approves:
                 approvals.append(max(begins, script.starts) + script.approve_after)
         approvals += [
             act.time
-            for act in self.course.scenario.acts
-            if act.do is Deed.APPROVE and act.time >= begins and self.share_scope(act.vm, maker.vm)
+            for act in scenario.acts
+            if act.do is Deed.APPROVE
+            and act.time >= begins
+            and (is_left_to_others or self.share_scope(act.vm, maker.vm))
         ]
         return min(approvals)
 

@@ -165,6 +165,14 @@ class Course:
             if (other is None and later and later.scale_set == vm.set_name) or (other and other.scope == vm.scope):
                 yield script
 
+    def may_be_off(self, vm: Vm, until: timedelta) -> bool:
+        """Whether its scope may be off at some time until then: nobody has asked yet, or not for a day."""
+        return not self.scenario.head.enabled or until >= Rules().silence or self.is_made_anew(vm)
+
+    def is_made_anew(self, vm: Vm) -> bool:
+        """Whether its scale set may delete it, and make it again."""
+        return any(act.do is Deed.SCALE and act.scale_set == vm.set_name for act in self.scenario.acts)
+
     def _do_to_vm(self, act: Act, line: int, vm: Vm) -> None:
         if act.do in _OF_OWNERS:
             kind, cause = _OF_OWNERS[act.do]

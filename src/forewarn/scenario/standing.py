@@ -88,10 +88,9 @@ def _host(course: Course, case: Case) -> Iterator[Problem]:
 
 def _scope(course: Course, case: Case) -> Iterator[Problem]:
     """It is on for a day after somebody has asked; one that is made anew with its scale set may be off."""
-    head, wanted, acts = course.scenario.head, case.wanted.on, course.scenario.acts
+    head, wanted = course.scenario.head, case.wanted.on
     silence, when = Rules().silence, clock_of(case.time)
-    is_made_anew = any(act.do is Deed.SCALE and act.scale_set == case.vm.set_name for act in acts)
-    if wanted is False and head.enabled and case.time < silence and not is_made_anew:
+    if wanted is False and not course.may_be_off(case.vm, case.time):
         why = f"everybody has asked when the scenario begins, and that holds for {in_words(silence)}"
         yield case.problem("on", f"The scope of {case.vm.name} is on at {when}: {why}.", "Expect on = true.")
     asking = (each for each in course.guests_in_scope_of(case.vm) if each.outside or each.starts <= case.time)
@@ -103,8 +102,7 @@ def _scope(course: Course, case: Case) -> Iterator[Problem]:
 def _silence(bounds: Bounds, case: Case) -> Iterator[Problem]:
     """A scope that nobody has asked for in a day is off."""
     course, silence = bounds.course, Rules().silence
-    is_made_anew = any(act.do is Deed.SCALE and act.scale_set == case.vm.set_name for act in course.scenario.acts)
-    if case.wanted.on is not True or not bounds.is_closed or is_made_anew:
+    if case.wanted.on is not True or not bounds.is_closed or course.is_made_anew(case.vm):
         return
     heard = [timedelta(0)] if course.scenario.head.enabled else []
     heard += [
