@@ -138,6 +138,11 @@ SO_IT_IS = {
         '[[at]]\ntime = "90s"\ndo = "approve"\nvm = "asking"\n'
         '[[expect]]\ntime = "2m"\nvm = "silent"\nphase = "Completed"\n'
     ),
+    "work on a VM that a restart has left down, as it took too long": (
+        f"[settings]\naction_limit = 30\n{RESTART}"
+        '[[at]]\ntime = "17m"\ndo = "maintain"\nvm = "app-0"\n'
+        '[[expect]]\ntime = "18m"\nvm = "app-0"\nkind = "Freeze"\nphase = "Completed"\n'
+    ),
     "a restart that waits until other work is done": (
         "[settings]\nsimulated_seconds = { freeze = 600 }\n"
         '[[at]]\ntime = 0\ndo = "maintain"\nvm = "app-0"\n[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'

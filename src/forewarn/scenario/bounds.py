@@ -13,13 +13,14 @@ from forewarn.core.fleet import Vm
 from forewarn.core.notice import FREEZE_SECONDS
 from forewarn.core.terms import Action, EvictionPolicy, Kind
 from forewarn.drivers.simulated import SECONDS
-from forewarn.scenario.makers import Course, Maker
+from forewarn.scenario.makers import AT_WORK, Course, Maker
 from forewarn.scenario.model import Act, Deed, GuestScript
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
 
 NEVER = timedelta.max
 _SECOND = timedelta(seconds=1)
 _MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
+_MANY_OPERATIONS = {Deed.ROLLOUT, Deed.SCALE}  # one of them may have failed before another starts
 _AGAINST_THE_RULES = {"early_start", "shortened_notice"}
 OF_ONE_VM = frozenset({Deed.RESTART, Deed.REDEPLOY, Deed.EVICT, Deed.DELETE})  # their events name no other
 _FREE_AT_ONCE = frozenset({Deed.RESTART, Deed.REDEPLOY, Deed.EVICT})  # once approved, no other event is waited for
@@ -96,9 +97,10 @@ class Bounds:
 
     def is_lawless(self, maker: Maker) -> bool:
         """Whether a fault may let it start early, or nobody may be up whose approval is waited for."""
+        leaving = AT_WORK if self.course.may_fail else _MAY_LEAVE_NOBODY_UP
         return any(
             (act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES)
-            or (act.do in _MAY_LEAVE_NOBODY_UP and act is not maker.act)
+            or (act.do in leaving and (act is not maker.act or act.do in _MANY_OPERATIONS))
             for act in self.course.scenario.acts
         )
 
@@ -187,13 +189,12 @@ class Bounds:
             *(each.min_available for each in fleet.scale_sets),
             *(each.min_available for each in fleet.cloud_services),
         ]
-        longest = max(course.seconds_of(action) for action in Action)
         return (
             self.is_closed
             and course.is_exact
             and all(act.do in _CALM for act in course.scenario.acts)
             and not any(minimums)
-            and longest < course.action_limit.total_seconds()
+            and not course.may_fail
         )
 
 

@@ -41,7 +41,7 @@ _CAUSES = {
     Deed.FAIL: Cause.FAIL,
 }
 _BY_OWNERS = frozenset({*_OF_OWNERS, Deed.DELETE, Deed.SCALE})
-_AT_WORK = frozenset({*_CAUSES, Deed.STOP, Deed.START})
+AT_WORK = frozenset({*_CAUSES, Deed.STOP, Deed.START})  # something is done to a machine
 _SLACK = timedelta(minutes=1)  # before a VM that should be gone is certainly gone
 
 
@@ -266,12 +266,17 @@ class Course:
         """How long a simulated machine takes for it at the most; a pause takes what is announced."""
         seconds: Mapping[Action, float] = {**SECONDS, **self.scenario.settings.get("simulated_seconds", {})}
         announced = [act.duration_seconds or FREEZE_SECONDS for act in self.scenario.acts]
-        return seconds.get(action, max(announced, default=FREEZE_SECONDS))
+        return seconds.get(action, max([FREEZE_SECONDS, *announced]))
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether an action may take too long, which leaves a machine as it is then."""
+        return max(map(self.seconds_of, Action)) >= self.action_limit.total_seconds()
 
     def at_work_before(self) -> timedelta:
         """How long a machine may be at work on everything else: of two things that are due one waits."""
         each = self.lead + timedelta(seconds=max(map(self.seconds_of, Action)))
-        acts = [act for act in self.scenario.acts if act.do in _AT_WORK]
+        acts = [act for act in self.scenario.acts if act.do in AT_WORK]
         hosts = len(self.world.hosts)
         turns = sum(hosts if act.do is Deed.ROLLOUT else 1 for act in acts) - 1
         return turns * min(each, self.lead + self.action_limit)
