@@ -35,8 +35,6 @@ def problems(bounds: Bounds, case: Case, makers: Sequence[Maker]) -> Iterator[Pr
 
 def _may(bounds: Bounds, script: GuestScript, case: Case, makers: Sequence[Maker]) -> bool:
     """Whether it approves one of these, and not too late."""
-    if script.outside:
-        return True
     for maker in makers:
         seen_at = first_poll(script, maker.act.time)
         if seen_at is None or script.approve_after is None or seen_at + script.approve_after > case.time:
@@ -51,7 +49,7 @@ def _why_not(bounds: Bounds, case: Case, who: str) -> str:
     other = bounds.course.world.vms.get(who)
     if other is not None and other.scope != case.vm.scope:
         return f"{who} does not share a document with {case.vm.name}, so it cannot approve its events."
-    known = {each.vm for each in scenario.guests if each.outside or each.approve_after is not None}
+    known = {each.vm for each in scenario.guests if each.approve_after is not None}
     known |= {act.who or "scenario" for act in scenario.acts if act.do is Deed.APPROVE}
     if who not in known:
         return f"{who} approves nothing in this file."

@@ -1,6 +1,6 @@
 """When the events of a scenario start and end: not before, and not after.
 
-The latest is known only where nobody acts but the file, and where whatever holds an event ends by itself.
+Nobody acts but the file. The latest is known only where whatever holds an event ends by itself.
 """
 
 from __future__ import annotations
@@ -56,7 +56,6 @@ class Bounds:
     """The times of the events that the acts make."""
 
     course: Course
-    is_closed: bool  # nobody acts but the file
 
     # At the earliest.
 
@@ -68,12 +67,13 @@ class Bounds:
         scenario, lapses = self.course.scenario, begins + maker.notice
         # A scope that is off is not waited for: the approval of the others on the host is enough.
         is_left_to_others = maker.act.do not in OF_ONE_VM and self.course.may_be_off(maker.vm, lapses)
+        guests = scenario.guests if is_left_to_others else self.course.guests_in_scope_of(maker.vm)
         approvals = [lapses]
-        for script in scenario.guests if is_left_to_others else self.course.guests_in_scope_of(maker.vm):
-            if script.outside:
-                return begins
-            if script.approve_after is not None and maker.kind in script.approves:
-                approvals.append(max(begins, script.starts) + script.approve_after)
+        approvals += [
+            max(begins, script.starts) + script.approve_after
+            for script in guests
+            if script.approve_after is not None and maker.kind in script.approves
+        ]
         approvals += [
             act.time
             for act in scenario.acts
@@ -155,8 +155,6 @@ class Bounds:
 
     def may_approve(self, script: GuestScript, maker: Maker) -> bool:
         """Whether a guest that reads of the event approves it, by its script."""
-        if script.outside:
-            return True
         is_own = script.vm == maker.vm.name or maker.act.do not in OF_ONE_VM
         return (
             script.approve_after is not None
@@ -178,7 +176,7 @@ class Bounds:
 
     @property
     def _is_calm(self) -> bool:
-        """Whether all that happens is in the file, and whatever waits does so only for work that ends by itself.
+        """Whether whatever waits does so only for work that ends by itself.
 
         No machine stops, fails or comes by the way, no set is kept at a minimum, and no action takes too long.
         """
@@ -190,8 +188,7 @@ class Bounds:
             *(each.min_available for each in fleet.cloud_services),
         ]
         return (
-            self.is_closed
-            and course.is_exact
+            course.is_exact
             and all(act.do in _CALM for act in course.scenario.acts)
             and not any(minimums)
             and not course.may_fail

@@ -1,7 +1,7 @@
 """Whether what a scenario does and expects can be, as far as its file tells.
 
 Only what is certain is refused. Where a fault is against the rules, or nobody may be up to be waited for,
-everything may be.
+everything may be. Where others may act than the file, what it does tells nothing of what comes about.
 """
 
 from __future__ import annotations
@@ -64,26 +64,47 @@ class Foresight:
 
     def __post_init__(self) -> None:
         self._course = Course(self.scenario, self.world)
-        is_closed = self.is_closed and not any(script.outside for script in self.scenario.guests)
-        self._bounds = Bounds(self._course, is_closed)
+        self._bounds = Bounds(self._course)
 
     def problems(self) -> Iterator[Problem]:
         """What cannot happen."""
         for index, script in enumerate(self.scenario.guests):
             where, remedy = Place("guests", index, "vm"), _OTHER_OUTSIDE if script.outside else _START_LATER
             yield from self._not_there_yet(script.vm, script.starts, where, remedy)
+        is_closed = self.is_closed and not any(script.outside for script in self.scenario.guests)
+        if is_closed:
+            yield from self._done()
+        for index, wanted in enumerate(self.scenario.expectations):
+            time = self.scenario.length if wanted.time == END else wanted.time
+            judge = self._expected if is_closed else self._expected_of_anybody
+            yield from judge(wanted, time, Place("expect", index))
+
+    def _done(self) -> Iterator[Problem]:
+        """What is wrong with the acts, one after the other."""
         for index, act in enumerate(self.scenario.acts):
             place = Place("at", index, "vm" if act.vm is not None else "options")
             yield from self._not_there_yet(act.named_vm, act.time, place, "Do it after that.")
             yield from self._done_to_the_gone(act, index)
             yield from self._done_in_vain(act, index)
             self._course.go_on(act, self.line_of("at", index))
-        for index, wanted in enumerate(self.scenario.expectations):
-            time = self.scenario.length if wanted.time == END else wanted.time
-            yield from self._expected(wanted, time, Place("expect", index))
+
+    def _expected_of_anybody(self, wanted: Expectation, time: timedelta, where: Place) -> Iterator[Problem]:
+        """What cannot be whoever acts: an operator may do anything, and somebody may speak for any VM."""
+        script = self._script_of(wanted)
+        vm = self.world.vms.get((wanted.vm if script is None else script.vm) or "")
+        if script is not None:
+            yield from standing.not_asked_yet(script, wanted, time, where)
+        if vm is not None:
+            case = Case(wanted, vm, time, where)
+            yield from most.resources(self._course, case)
+            if script is not None and wanted.kind is not None:
+                yield from sightings.unknown_kinds(script, case, [wanted.kind])
+
+    def _script_of(self, wanted: Expectation) -> GuestScript | None:
+        return next((each for each in self.scenario.guests if each.title == wanted.guest), None)
 
     def _expected(self, wanted: Expectation, time: timedelta, where: Place) -> Iterator[Problem]:
-        script = next((each for each in self.scenario.guests if each.title == wanted.guest), None)
+        script = self._script_of(wanted)
         if script is not None:
             unanswered = list(standing.answers(self._course, script, wanted, time, where))
             yield from unanswered
@@ -138,7 +159,7 @@ class Foresight:
                 yield Problem(where, what, f"Put what is to be {_DONE[act.do]} before it.")
             else:
                 yield from self._done_too_late(act, index, fitting)
-        if act.do in {Deed.RESTART, Deed.REDEPLOY, Deed.STOP} and self._bounds.is_closed:
+        if act.do in {Deed.RESTART, Deed.REDEPLOY, Deed.STOP}:
             yield from standing.done_to_the_stopped(self._course, vm, index, self.line_of)
 
     def _done_too_late(self, act: Act, index: int, makers: list[Maker]) -> Iterator[Problem]:
@@ -180,7 +201,7 @@ class Foresight:
         if case.wanted.vm is not None:
             yield from most.events(self._course, case)
             yield from most.incarnation(self._course, case)
-            yield from standing.machines(self._bounds, case)
+            yield from standing.machines(self._course, case)
 
     def _judge_cancel(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         if case.wanted.phase != Phase.CANCELLED.value:

@@ -190,7 +190,7 @@ class Course:
             self._move(vm, act)
 
     def _may_be_told(self, vm: Vm, time: timedelta) -> bool:
-        asking = (each for each in self.guests_in_scope_of(vm) if each.outside or each.starts <= time)
+        asking = (each for each in self.guests_in_scope_of(vm) if each.starts <= time)
         return self.scenario.head.enabled or any(asking)
 
     def _do_to_hosts(self, act: Act, line: int) -> None:
