@@ -151,8 +151,8 @@ class Foresight:
             what = f"{vm.name} runs at {time}, so it cannot be started: nothing in this file stops it before."
             yield Problem(where, what, 'Stop it before (do = "stop"), or leave this out.')
         if act.do in {Deed.CANCEL, Deed.APPROVE} and self._course.is_exact:
-            makers = [each for each in (*self._course.makers, *self._course.untold) if each.vm.name == vm.name]
-            fitting = [each for each in makers if act.kind in {None, each.kind}]
+            untold = (each for each in self._course.untold if each.vm.name == vm.name)
+            fitting = [each for each in (*self._course.makers_of(vm), *untold) if act.kind in {None, each.kind}]
             if not fitting:
                 kind = act.kind or "event"
                 what = f"There is nothing to {act.do} at {time}: no {kind} of {vm.name} is announced before."
@@ -178,7 +178,7 @@ class Foresight:
 
     def _judge(self, case: Case, script: GuestScript | None) -> Iterator[Problem]:
         if most.expects_event(case.wanted):
-            own = [maker for maker in self._course.makers if maker.vm.name == case.vm.name]
+            own = self._course.makers_of(case.vm)
             fitting = [maker for maker in own if case.wanted.kind in {None, maker.kind}]
             before = [maker for maker in fitting if maker.act.time <= case.time]
             if not fitting:
