@@ -124,10 +124,21 @@ class Bounds:
 
     def latest_start(self, maker: Maker) -> timedelta:
         """By when it has started, or is gone: its notice has run out, or somebody approves for certain."""
-        return min(self.approved_by_act(maker, self.course.scenario.acts), self.latest_alone(maker))
+        acts = self.course.scenario.acts
+        return min(self.approved_by_act(maker, acts), self._latest_alone(maker), self._latest_by_guests(maker))
 
-    def latest_alone(self, maker: Maker) -> timedelta:
-        """By when it has started without a word from an operator."""
+    def has_started(self, maker: Maker, index: int) -> bool:
+        """Whether it has for certain when that act is done: what is due comes before it, and guests after."""
+        acts = self.course.scenario.acts
+        time = acts[index].time
+        return (
+            self._latest_alone(maker) <= time
+            or self._latest_by_guests(maker) < time
+            or self.approved_by_act(maker, acts[:index]) <= time
+        )
+
+    def _latest_alone(self, maker: Maker) -> timedelta:
+        """By when it has started without a word from anybody."""
         if not self._is_calm:
             return NEVER
         if maker.is_born_started:
@@ -135,7 +146,12 @@ class Bounds:
         start = self.course.scenario.head.start
         is_whole = not (maker.act.time % _SECOND or maker.notice % _SECOND or start.microsecond)
         lapses = maker.act.time + maker.notice + (timedelta(0) if is_whole else _SECOND)
-        return min([lapses, *self._approvals_of_guests(maker)]) + self.course.at_work_before
+        return lapses + self.course.at_work_before
+
+    def _latest_by_guests(self, maker: Maker) -> timedelta:
+        """By when it has started as a guest of the VM approves it."""
+        said = self._approvals_of_guests(maker) if self._is_calm else []
+        return min(said) + self.course.at_work_before if said else NEVER
 
     def latest_end(self, maker: Maker) -> timedelta:
         """By when it is gone."""

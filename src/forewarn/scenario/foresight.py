@@ -163,13 +163,9 @@ class Foresight:
             yield from standing.done_to_the_stopped(self._course, vm, index, self.line_of)
 
     def _done_too_late(self, act: Act, index: int, makers: list[Maker]) -> Iterator[Problem]:
-        """A cancel of what has started, and an approval of what is gone; at one instant acts come first."""
-        acts, bounds = self.scenario.acts[:index], self._bounds
-        has_started = all(
-            bounds.latest_alone(maker) < act.time or bounds.approved_by_act(maker, acts) <= act.time
-            for maker in makers
-        )
-        is_gone = has_started and all(bounds.latest_end(maker) < act.time for maker in makers)
+        """A cancel of what has started, and an approval of what is gone."""
+        has_started = all(self._bounds.has_started(maker, index) for maker in makers)
+        is_gone = has_started and all(self._bounds.latest_end(maker) < act.time for maker in makers)
         if is_gone or (has_started and act.do is Deed.CANCEL):
             last = makers[-1]
             state = "is over" if is_gone else "has started"
