@@ -236,6 +236,12 @@ def test_a_cancel_at_the_instant_at_which_a_guest_approves_is_in_time():
     assert played.differences == []
 
 
+def test_an_approval_that_stands_before_the_restart_does_not_start_it():
+    (said,) = refusal_of(FLEET + APPROVE + RESTART + EXPECT.format("5m") + SCHEDULED + CANCEL.format("6m"))
+
+    assert said.startswith(f"bad.toml:{AFTER + 2}: There is nothing to approve at 0:01:00")
+
+
 IN_REAL_TIME = {
     "Scheduled when its notice has run out": RESTART + EXPECT.format("16m") + SCHEDULED,
     "Started when the work is done": RESTART + EXPECT.format("2h") + STARTED,

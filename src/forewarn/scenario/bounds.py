@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
+from itertools import dropwhile
 
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import FREEZE_SECONDS
@@ -162,11 +163,8 @@ class Bounds:
         """By when it has started as one of these acts approves it."""
         if not self._is_calm or not self._is_only_one(maker):
             return NEVER
-        told = [
-            act.time
-            for act in acts
-            if act.do is Deed.APPROVE and act.vm == maker.vm.name and act.time >= maker.act.time
-        ]
+        since = dropwhile(lambda act: act is not maker.act, acts)
+        told = [act.time for act in since if act.do is Deed.APPROVE and act.vm == maker.vm.name]
         return min(told) + self.course.at_work_before if told else NEVER
 
     def _approvals_of_guests(self, maker: Maker) -> list[timedelta]:
