@@ -84,7 +84,7 @@ class Bounds:
         ]
         approvals += [
             act.time
-            for act in self._approving
+            for act in self.approving
             if act.time >= begins and (is_left_to_others or self.share_scope(act.vm, maker.vm))
         ]
         return min(approvals)
@@ -108,7 +108,8 @@ class Bounds:
         )
 
     @cached_property
-    def _approving(self) -> list[Act]:
+    def approving(self) -> list[Act]:
+        """The acts that approve something."""
         return [act for act in self.course.scenario.acts if act.do is Deed.APPROVE]
 
     @cached_property

@@ -6,7 +6,7 @@ everything may be. Where others may act than the file, what it does tells nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -20,9 +20,7 @@ from forewarn.scenario.bounds import Bounds
 from forewarn.scenario.makers import TO_HOSTS, Course, Maker
 from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
 from forewarn.scenario.most import Case
-from forewarn.scenario.problems import at
-
-LineOf = Callable[[str, int], int]
+from forewarn.scenario.problems import LineOf, at
 
 _MAY_UNDO = {  # it calls an event off, or does its work
     Deed.CANCEL,
@@ -143,7 +141,7 @@ class Foresight:
         yield Problem(Place("at", index, "vm"), what, "Do it before, or to another VM.")
 
     def _done_in_vain(self, act: Act, index: int) -> Iterator[Problem]:
-        """A start of what runs, and an answer to what was never announced."""
+        """A start of what runs, a request to what does not, an answer to what is not announced, or over."""
         vm, time, where = self.world.vms.get(act.vm or ""), clock_of(act.time), Place("at", index, "do")
         if vm is None:
             return

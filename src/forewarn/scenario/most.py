@@ -37,6 +37,11 @@ class Case:
         """The event, for a reader: `A Reboot of web-0`."""
         return f"{'An event' if self.wanted.kind is None else f'A {self.wanted.kind}'} of {self.vm.name}"
 
+    @property
+    def title_within(self) -> str:
+        """The same, within a sentence: `a Reboot of web-0`."""
+        return f"{self.title[:1].lower()}{self.title[1:]}"
+
     def problem(self, key: str, what: str, remedy: str) -> Problem:
         """A problem of that key, where it is in the file; else of the entry."""
         is_there = getattr(self.wanted, key) is not None

@@ -30,12 +30,12 @@ def problems(bounds: Bounds, script: GuestScript, case: Case, makers: Sequence[M
     last = f"{script.title} asks for the last time at {clock_of(asked)}"
     remedy = "Let it ask until then (every, stops), or expect it later."
     if asked < first.act.time:
-        comes = f"{case.title[:1].lower()}{case.title[1:]} comes at {clock_of(first.act.time)} (line {first.line})"
+        comes = f"{case.title_within} comes at {clock_of(first.act.time)} (line {first.line})"
         yield case.problem(key, f"{last}, and {comes}.", remedy)
         return
     starts = min(bounds.earliest_start(maker) for maker in known)
     if Phase.STARTED.value in (case.wanted.saw or []) and asked < starts:
-        what = f"{last}, and {case.title[:1].lower()}{case.title[1:]} does not start before {clock_of(starts)}."
+        what = f"{last}, and {case.title_within} does not start before {clock_of(starts)}."
         yield case.problem(key, what, remedy)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 from forewarn.core.fault import About, Fault, FaultRule
@@ -15,11 +15,9 @@ from forewarn.scenario.bounds import last_poll
 from forewarn.scenario.makers import TO_HOSTS, Course
 from forewarn.scenario.model import Act, Deed, Expectation, GuestScript, clock_of
 from forewarn.scenario.most import Case
-from forewarn.scenario.problems import at
+from forewarn.scenario.problems import LineOf, at
 from forewarn.scenario.words import OF_A_VM_THAT_IS
 from forewarn.wire.choices import either
-
-LineOf = Callable[[str, int], int]
 
 _FELT = {Deed.STOP, Deed.EVICT, Deed.DELETE, Deed.RESTART, Deed.REDEPLOY}
 _MAY_BRING_BACK = TO_HOSTS | {Deed.RECOVER, Deed.SCALE}
