@@ -123,6 +123,26 @@ SO_IT_IS = {
         '[[at]]\ntime = "14m"\ndo = "delete"\nvm = "gone-0"\n'
         '[[expect]]\ntime = "25m"\nvm = "gone-0"\nevents = 2\nstate = "running"\n'
     ),
+    "work on a host that a neighbour approves, as nobody else there has asked": (
+        '[scenario]\nenabled = false\n[[hosts]]\nname = "rack"\n'
+        '[[vms]]\nname = "silent"\nhost = "rack"\n[[vms]]\nname = "asking"\nhost = "rack"\n'
+        '[[guests]]\nvm = "asking"\nevery = "10s"\napprove_after = "30s"\n'
+        '[[at]]\ntime = "1m"\ndo = "maintain"\nhost = "rack"\n'
+        '[[expect]]\ntime = "2m"\nvm = "silent"\nphase = "Completed"\n'
+    ),
+    "work on a host that an operator approves for the one VM that has asked": (
+        '[scenario]\nenabled = false\n[[hosts]]\nname = "rack"\n'
+        '[[vms]]\nname = "silent"\nhost = "rack"\n[[vms]]\nname = "asking"\nhost = "rack"\n'
+        '[[guests]]\nvm = "asking"\nevery = "10s"\n'
+        '[[at]]\ntime = "1m"\ndo = "maintain"\nhost = "rack"\n'
+        '[[at]]\ntime = "90s"\ndo = "approve"\nvm = "asking"\n'
+        '[[expect]]\ntime = "2m"\nvm = "silent"\nphase = "Completed"\n'
+    ),
+    "work on a VM that a restart has left down, as it took too long": (
+        f"[settings]\naction_limit = 30\n{RESTART}"
+        '[[at]]\ntime = "17m"\ndo = "maintain"\nvm = "app-0"\n'
+        '[[expect]]\ntime = "18m"\nvm = "app-0"\nkind = "Freeze"\nphase = "Completed"\n'
+    ),
     "a restart that waits until other work is done": (
         "[settings]\nsimulated_seconds = { freeze = 600 }\n"
         '[[at]]\ntime = 0\ndo = "maintain"\nvm = "app-0"\n[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'

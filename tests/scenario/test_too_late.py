@@ -7,6 +7,7 @@ import pytest
 from forewarn.scenario.check import check
 from forewarn.scenario.file import read_scenario
 from tests.scenario.refusing import AFTER, APPROVING, FLEET, RESTART, refusal_of
+from tests.scenario.stage import play, read, unchecked
 
 EXPECT = '[[expect]]\ntime = "{}"\nvm = "app-0"\n'
 SCHEDULED, STARTED = 'phase = "Scheduled"\n', 'phase = "Started"\n'
@@ -153,6 +154,12 @@ ROWS = {
         f"The Reboot of app-0 (line {AFTER}) has started by 0:16:01.",
         "Let it be called off before.",
     ),
+    "a cancel at the instant at which the notice has run out": (
+        RESTART + CANCEL.format("16m"),
+        6,
+        f"The Reboot of app-0 (line {AFTER}) has started by 0:16:00.",
+        "Let it be called off before.",
+    ),
     "an approval of what is over": (
         RESTART + CANCEL.format("18m").replace("cancel", "approve"),
         6,
@@ -213,6 +220,26 @@ UNCERTAIN = {
 @pytest.mark.parametrize("text", UNCERTAIN.values(), ids=UNCERTAIN)
 def test_nothing_is_called_over_where_it_may_take_longer(text: str):
     assert check(read_scenario(FLEET + text, "good.toml"))
+
+
+def test_a_cancel_at_the_instant_at_which_the_notice_has_run_out_comes_too_late():
+    (failure,) = play(unchecked(FLEET + RESTART + CANCEL.format("16m"))).outcome.failures
+
+    assert "Started" in failure.differences[0].seen
+
+
+def test_a_cancel_at_the_instant_at_which_a_guest_approves_is_in_time():
+    cancelled = EXPECT.format("3m") + 'phase = "Cancelled"\n'
+
+    played = play(read(FLEET + APPROVING + RESTART + CANCEL.format("3m") + cancelled))
+
+    assert played.differences == []
+
+
+def test_an_approval_that_stands_before_the_restart_does_not_start_it():
+    (said,) = refusal_of(FLEET + APPROVE + RESTART + EXPECT.format("5m") + SCHEDULED + CANCEL.format("6m"))
+
+    assert said.startswith(f"bad.toml:{AFTER + 2}: There is nothing to approve at 0:01:00")
 
 
 IN_REAL_TIME = {

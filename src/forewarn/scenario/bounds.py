@@ -1,25 +1,27 @@
 """When the events of a scenario start and end: not before, and not after.
 
-The latest is known only where nobody acts but the file, and where whatever holds an event ends by itself.
+Nobody acts but the file. The latest is known only where whatever holds an event ends by itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
+from itertools import dropwhile
 
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import FREEZE_SECONDS
 from forewarn.core.terms import Action, EvictionPolicy, Kind
-from forewarn.drivers.simulated import SECONDS
-from forewarn.scenario.makers import Course, Maker
+from forewarn.scenario.makers import AT_WORK, Course, Maker
 from forewarn.scenario.model import Act, Deed, GuestScript
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
 
 NEVER = timedelta.max
 _SECOND = timedelta(seconds=1)
 _MAY_LEAVE_NOBODY_UP = {Deed.STOP, Deed.FAIL, Deed.EVICT}
+_MANY_OPERATIONS = {Deed.ROLLOUT, Deed.SCALE}  # one of them may have failed before another starts
 _AGAINST_THE_RULES = {"early_start", "shortened_notice"}
 OF_ONE_VM = frozenset({Deed.RESTART, Deed.REDEPLOY, Deed.EVICT, Deed.DELETE})  # their events name no other
 _FREE_AT_ONCE = frozenset({Deed.RESTART, Deed.REDEPLOY, Deed.EVICT})  # once approved, no other event is waited for
@@ -50,30 +52,40 @@ def first_poll(script: GuestScript, since: timedelta) -> timedelta | None:
     return at if polls == 0 or script.stops is None or at < script.stops else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Bounds:
-    """The times of the events that the acts make."""
+    """The times of the events that the acts make; what does not depend on the acts so far is worked out once."""
 
     course: Course
-    is_closed: bool  # nobody acts but the file
+    _earliest: dict[tuple[int, str], timedelta] = field(default_factory=dict)  # starts, by line and VM
 
     # At the earliest.
 
     def earliest_start(self, maker: Maker) -> timedelta:
         """Approved, or when its notice has run out."""
+        key = maker.line, maker.vm.name
+        if key not in self._earliest:
+            self._earliest[key] = self._start_of(maker)
+        return self._earliest[key]
+
+    def _start_of(self, maker: Maker) -> timedelta:
         begins = maker.act.time
         if maker.is_born_started or self.is_lawless(maker):
             return begins
-        approvals = [begins + maker.notice]
-        for script in self.course.guests_in_scope_of(maker.vm):
-            if script.outside:
-                return begins
-            if script.approve_after is not None and maker.kind in script.approves:
-                approvals.append(max(begins, script.starts) + script.approve_after)
+        scenario, lapses = self.course.scenario, begins + maker.notice
+        # A scope that is off is not waited for: the approval of the others on the host is enough.
+        is_left_to_others = maker.act.do not in OF_ONE_VM and self.course.may_be_off(maker.vm, lapses)
+        guests = scenario.guests if is_left_to_others else self.course.guests_in_scope_of(maker.vm)
+        approvals = [lapses]
+        approvals += [
+            max(begins, script.starts) + script.approve_after
+            for script in guests
+            if script.approve_after is not None and maker.kind in script.approves
+        ]
         approvals += [
             act.time
-            for act in self.course.scenario.acts
-            if act.do is Deed.APPROVE and act.time >= begins and self.share_scope(act.vm, maker.vm)
+            for act in self.approving
+            if act.time >= begins and (is_left_to_others or self.share_scope(act.vm, maker.vm))
         ]
         return min(approvals)
 
@@ -91,28 +103,57 @@ class Bounds:
 
     def is_lawless(self, maker: Maker) -> bool:
         """Whether a fault may let it start early, or nobody may be up whose approval is waited for."""
-        return any(
-            (act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES)
-            or (act.do in _MAY_LEAVE_NOBODY_UP and act is not maker.act)
-            for act in self.course.scenario.acts
+        return self._is_against_the_rules or any(
+            act is not maker.act or act.do in _MANY_OPERATIONS for act in self._leaving_nobody_up
         )
+
+    @cached_property
+    def approving(self) -> list[Act]:
+        """The acts that approve something."""
+        return [act for act in self.course.scenario.acts if act.do is Deed.APPROVE]
+
+    @cached_property
+    def _is_against_the_rules(self) -> bool:
+        return any(act.do is Deed.FAULT and act.fault in _AGAINST_THE_RULES for act in self.course.scenario.acts)
+
+    @cached_property
+    def _leaving_nobody_up(self) -> list[Act]:
+        """What may do so."""
+        deeds = AT_WORK if self.course.may_fail else _MAY_LEAVE_NOBODY_UP
+        return [act for act in self.course.scenario.acts if act.do in deeds]
 
     # At the latest.
 
     def latest_start(self, maker: Maker) -> timedelta:
         """By when it has started, or is gone: its notice has run out, or somebody approves for certain."""
-        return min(self.approved_by_act(maker, self.course.scenario.acts), self.latest_alone(maker))
+        acts = self.course.scenario.acts
+        return min(self.approved_by_act(maker, acts), self._latest_alone(maker), self._latest_by_guests(maker))
 
-    def latest_alone(self, maker: Maker) -> timedelta:
-        """By when it has started without a word from an operator."""
+    def has_started(self, maker: Maker, index: int) -> bool:
+        """Whether it has for certain when that act is done: what is due comes before it, and guests after."""
+        acts = self.course.scenario.acts
+        time = acts[index].time
+        return (
+            self._latest_alone(maker) <= time
+            or self._latest_by_guests(maker) < time
+            or self.approved_by_act(maker, acts[:index]) <= time
+        )
+
+    def _latest_alone(self, maker: Maker) -> timedelta:
+        """By when it has started without a word from anybody."""
         if not self._is_calm:
             return NEVER
         if maker.is_born_started:
-            return maker.act.time + self.course.at_work_before()
+            return maker.act.time + self.course.at_work_before
         start = self.course.scenario.head.start
         is_whole = not (maker.act.time % _SECOND or maker.notice % _SECOND or start.microsecond)
         lapses = maker.act.time + maker.notice + (timedelta(0) if is_whole else _SECOND)
-        return min([lapses, *self._approvals_of_guests(maker)]) + self.course.at_work_before()
+        return lapses + self.course.at_work_before
+
+    def _latest_by_guests(self, maker: Maker) -> timedelta:
+        """By when it has started as a guest of the VM approves it."""
+        said = self._approvals_of_guests(maker) if self._is_calm else []
+        return min(said) + self.course.at_work_before if said else NEVER
 
     def latest_end(self, maker: Maker) -> timedelta:
         """By when it is gone."""
@@ -123,20 +164,13 @@ class Bounds:
         """By when it has started as one of these acts approves it."""
         if not self._is_calm or not self._is_only_one(maker):
             return NEVER
-        told = [
-            act.time
-            for act in acts
-            if act.do is Deed.APPROVE and act.vm == maker.vm.name and act.time >= maker.act.time
-        ]
-        return min(told) + self.course.at_work_before() if told else NEVER
+        since = dropwhile(lambda act: act is not maker.act, acts)
+        told = [act.time for act in since if act.do is Deed.APPROVE and act.vm == maker.vm.name]
+        return min(told) + self.course.at_work_before if told else NEVER
 
     def _approvals_of_guests(self, maker: Maker) -> list[timedelta]:
         """When guests of the VM itself approve it, where nothing keeps them from being answered."""
-        scenario = self.course.scenario
-        is_disturbed = (
-            any(act.do is Deed.FAULT for act in scenario.acts) or "first_call_delay" in scenario.settings
-        )
-        if is_disturbed or not self._is_only_one(maker):
+        if not self._is_only_one(maker) or self._is_disturbed:
             return []
         found = []
         for script in self.course.guests_in_scope_of(maker.vm):
@@ -146,10 +180,13 @@ class Bounds:
                 found += [] if seen_at is None else [seen_at + script.approve_after]
         return found
 
+    @cached_property
+    def _is_disturbed(self) -> bool:
+        scenario = self.course.scenario
+        return any(act.do is Deed.FAULT for act in scenario.acts) or "first_call_delay" in scenario.settings
+
     def may_approve(self, script: GuestScript, maker: Maker) -> bool:
         """Whether a guest that reads of the event approves it, by its script."""
-        if script.outside:
-            return True
         is_own = script.vm == maker.vm.name or maker.act.do not in OF_ONE_VM
         return (
             script.approve_after is not None
@@ -160,35 +197,32 @@ class Bounds:
 
     def _is_only_one(self, maker: Maker) -> bool:
         """Whether there is no other event of the VM that might be meant, and its approval is enough."""
-        own = [each for each in self.course.makers if each.vm.name == maker.vm.name]
-        return maker.act.do in _FREE_AT_ONCE and own == [maker]
+        own = self.course.makers_of(maker.vm)
+        return maker.act.do in _FREE_AT_ONCE and len(own) == 1 and own[0] is maker
 
     def takes(self, maker: Maker) -> timedelta:
         """How long a simulated machine works on it."""
         usual = maker.duration_seconds if maker.duration_seconds >= 0 else FREEZE_SECONDS
-        seconds = {**SECONDS, **self.course.scenario.settings.get("simulated_seconds", {})}
-        return timedelta(seconds=seconds.get(_action_of(maker), usual))
+        return timedelta(seconds=self.course.seconds.get(_action_of(maker), usual))
 
     @property
     def _is_calm(self) -> bool:
-        """Whether all that happens is in the file, and whatever waits does so only for work that ends by itself.
+        """Whether whatever waits does so only for work that ends by itself."""
+        return self._is_quiet and self.course.is_exact
 
-        No machine stops, fails or comes by the way, no set is kept at a minimum, and no action takes too long.
-        """
-        course = self.course
-        fleet = course.scenario.fleet
+    @cached_property
+    def _is_quiet(self) -> bool:
+        """No machine stops, fails or comes by the way, no set has a minimum, and no action takes too long."""
+        fleet = self.course.scenario.fleet
         minimums = [
             *(each.min_available for each in fleet.availability_sets),
             *(each.min_available for each in fleet.scale_sets),
             *(each.min_available for each in fleet.cloud_services),
         ]
-        longest = max(course.seconds_of(action) for action in Action)
         return (
-            self.is_closed
-            and course.is_exact
-            and all(act.do in _CALM for act in course.scenario.acts)
+            all(act.do in _CALM for act in self.course.scenario.acts)
             and not any(minimums)
-            and longest < course.action_limit.total_seconds()
+            and not self.course.may_fail
         )
 
 

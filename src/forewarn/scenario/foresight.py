@@ -1,12 +1,12 @@
 """Whether what a scenario does and expects can be, as far as its file tells.
 
 Only what is certain is refused. Where a fault is against the rules, or nobody may be up to be waited for,
-everything may be.
+everything may be. Where others may act than the file, what it does tells nothing of what comes about.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -20,9 +20,7 @@ from forewarn.scenario.bounds import Bounds
 from forewarn.scenario.makers import TO_HOSTS, Course, Maker
 from forewarn.scenario.model import END, Act, Deed, Expectation, GuestScript, Scenario, clock_of
 from forewarn.scenario.most import Case
-from forewarn.scenario.problems import at
-
-LineOf = Callable[[str, int], int]
+from forewarn.scenario.problems import LineOf, at
 
 _MAY_UNDO = {  # it calls an event off, or does its work
     Deed.CANCEL,
@@ -64,26 +62,47 @@ class Foresight:
 
     def __post_init__(self) -> None:
         self._course = Course(self.scenario, self.world)
-        is_closed = self.is_closed and not any(script.outside for script in self.scenario.guests)
-        self._bounds = Bounds(self._course, is_closed)
+        self._bounds = Bounds(self._course)
 
     def problems(self) -> Iterator[Problem]:
         """What cannot happen."""
         for index, script in enumerate(self.scenario.guests):
             where, remedy = Place("guests", index, "vm"), _OTHER_OUTSIDE if script.outside else _START_LATER
             yield from self._not_there_yet(script.vm, script.starts, where, remedy)
+        is_closed = self.is_closed and not any(script.outside for script in self.scenario.guests)
+        if is_closed:
+            yield from self._done()
+        for index, wanted in enumerate(self.scenario.expectations):
+            time = self.scenario.length if wanted.time == END else wanted.time
+            judge = self._expected if is_closed else self._expected_of_anybody
+            yield from judge(wanted, time, Place("expect", index))
+
+    def _done(self) -> Iterator[Problem]:
+        """What is wrong with the acts, one after the other."""
         for index, act in enumerate(self.scenario.acts):
             place = Place("at", index, "vm" if act.vm is not None else "options")
             yield from self._not_there_yet(act.named_vm, act.time, place, "Do it after that.")
             yield from self._done_to_the_gone(act, index)
             yield from self._done_in_vain(act, index)
             self._course.go_on(act, self.line_of("at", index))
-        for index, wanted in enumerate(self.scenario.expectations):
-            time = self.scenario.length if wanted.time == END else wanted.time
-            yield from self._expected(wanted, time, Place("expect", index))
+
+    def _expected_of_anybody(self, wanted: Expectation, time: timedelta, where: Place) -> Iterator[Problem]:
+        """What cannot be whoever acts: an operator may do anything, and somebody may speak for any VM."""
+        script = self._script_of(wanted)
+        vm = self.world.vms.get((wanted.vm if script is None else script.vm) or "")
+        if script is not None:
+            yield from standing.not_asked_yet(script, wanted, time, where)
+        if vm is not None:
+            case = Case(wanted, vm, time, where)
+            yield from most.resources(self._course, case)
+            if script is not None and wanted.kind is not None:
+                yield from sightings.unknown_kinds(script, case, [wanted.kind])
+
+    def _script_of(self, wanted: Expectation) -> GuestScript | None:
+        return next((each for each in self.scenario.guests if each.title == wanted.guest), None)
 
     def _expected(self, wanted: Expectation, time: timedelta, where: Place) -> Iterator[Problem]:
-        script = next((each for each in self.scenario.guests if each.title == wanted.guest), None)
+        script = self._script_of(wanted)
         if script is not None:
             unanswered = list(standing.answers(self._course, script, wanted, time, where))
             yield from unanswered
@@ -122,7 +141,7 @@ class Foresight:
         yield Problem(Place("at", index, "vm"), what, "Do it before, or to another VM.")
 
     def _done_in_vain(self, act: Act, index: int) -> Iterator[Problem]:
-        """A start of what runs, and an answer to what was never announced."""
+        """A start of what runs, a request to what does not, an answer to what is not announced, or over."""
         vm, time, where = self.world.vms.get(act.vm or ""), clock_of(act.time), Place("at", index, "do")
         if vm is None:
             return
@@ -130,25 +149,21 @@ class Foresight:
             what = f"{vm.name} runs at {time}, so it cannot be started: nothing in this file stops it before."
             yield Problem(where, what, 'Stop it before (do = "stop"), or leave this out.')
         if act.do in {Deed.CANCEL, Deed.APPROVE} and self._course.is_exact:
-            makers = [each for each in (*self._course.makers, *self._course.untold) if each.vm.name == vm.name]
-            fitting = [each for each in makers if act.kind in {None, each.kind}]
+            untold = (each for each in self._course.untold if each.vm.name == vm.name)
+            fitting = [each for each in (*self._course.makers_of(vm), *untold) if act.kind in {None, each.kind}]
             if not fitting:
                 kind = act.kind or "event"
                 what = f"There is nothing to {act.do} at {time}: no {kind} of {vm.name} is announced before."
                 yield Problem(where, what, f"Put what is to be {_DONE[act.do]} before it.")
             else:
                 yield from self._done_too_late(act, index, fitting)
-        if act.do in {Deed.RESTART, Deed.REDEPLOY, Deed.STOP} and self._bounds.is_closed:
+        if act.do in {Deed.RESTART, Deed.REDEPLOY, Deed.STOP}:
             yield from standing.done_to_the_stopped(self._course, vm, index, self.line_of)
 
     def _done_too_late(self, act: Act, index: int, makers: list[Maker]) -> Iterator[Problem]:
-        """A cancel of what has started, and an approval of what is gone; at one instant acts come first."""
-        acts, bounds = self.scenario.acts[:index], self._bounds
-        has_started = all(
-            bounds.latest_alone(maker) < act.time or bounds.approved_by_act(maker, acts) <= act.time
-            for maker in makers
-        )
-        is_gone = has_started and all(bounds.latest_end(maker) < act.time for maker in makers)
+        """A cancel of what has started, and an approval of what is gone."""
+        has_started = all(self._bounds.has_started(maker, index) for maker in makers)
+        is_gone = has_started and all(self._bounds.latest_end(maker) < act.time for maker in makers)
         if is_gone or (has_started and act.do is Deed.CANCEL):
             last = makers[-1]
             state = "is over" if is_gone else "has started"
@@ -157,7 +172,7 @@ class Foresight:
 
     def _judge(self, case: Case, script: GuestScript | None) -> Iterator[Problem]:
         if most.expects_event(case.wanted):
-            own = [maker for maker in self._course.makers if maker.vm.name == case.vm.name]
+            own = self._course.makers_of(case.vm)
             fitting = [maker for maker in own if case.wanted.kind in {None, maker.kind}]
             before = [maker for maker in fitting if maker.act.time <= case.time]
             if not fitting:
@@ -180,7 +195,7 @@ class Foresight:
         if case.wanted.vm is not None:
             yield from most.events(self._course, case)
             yield from most.incarnation(self._course, case)
-            yield from standing.machines(self._bounds, case)
+            yield from standing.machines(self._course, case)
 
     def _judge_cancel(self, case: Case, makers: list[Maker]) -> Iterator[Problem]:
         if case.wanted.phase != Phase.CANCELLED.value:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 
 from forewarn.core.fleet import Vm
 from forewarn.core.fleet_check import MOST_INSTANCES
@@ -41,7 +42,7 @@ _CAUSES = {
     Deed.FAIL: Cause.FAIL,
 }
 _BY_OWNERS = frozenset({*_OF_OWNERS, Deed.DELETE, Deed.SCALE})
-_AT_WORK = frozenset({*_CAUSES, Deed.STOP, Deed.START})
+AT_WORK = frozenset({*_CAUSES, Deed.STOP, Deed.START})  # something is done to a machine
 _SLACK = timedelta(minutes=1)  # before a VM that should be gone is certainly gone
 
 
@@ -112,9 +113,9 @@ def setting_of(scenario: Scenario, name: str, usual: timedelta) -> timedelta:
     return usual if seconds is None else timedelta(seconds=seconds)
 
 
-@dataclass(slots=True)
+@dataclass
 class Course:
-    """The acts so far, and what they make."""
+    """The acts so far, and what they make; what the whole file tells is worked out once."""
 
     scenario: Scenario
     world: World
@@ -123,7 +124,8 @@ class Course:
     gone: dict[str, Gone] = field(default_factory=dict)
     instances: dict[str, Arrival] = field(init=False)
     _moved: dict[str, timedelta] = field(default_factory=dict)  # VMs that may be anywhere, and since when
-    _movers: list[Act] = field(default_factory=list)  # what has moved them
+    _makers_of: dict[str, list[Maker]] = field(default_factory=dict)  # by the name of the VM
+    _is_crossed: bool = False  # a VM may have moved to where other work is
 
     def __post_init__(self) -> None:
         self.instances = instances_of(self.scenario)
@@ -144,13 +146,18 @@ class Course:
         A rollout comes to a host when it may, and to a VM again that has moved on. A VM that comes to a host is
         told of what is done to it then. Of instances that a scale set gets later nothing is known.
         """
-        acts = self.scenario.acts
-        to_hosts = [act for act in acts if act.do in TO_HOSTS]
-        return not (
-            any(act.do is Deed.ROLLOUT for act in acts)
-            or any(mover is not act for mover in self._movers for act in to_hosts)
-            or any(act.do is Deed.SCALE and self._may_grow(act) for act in acts)
+        return not (self._is_crossed or self._comes_later)
+
+    @cached_property
+    def _comes_later(self) -> bool:
+        """Whether something comes at a time of its own: a host's turn in a rollout, or an instance."""
+        return any(
+            act.do is Deed.ROLLOUT or (act.do is Deed.SCALE and self._may_grow(act)) for act in self.scenario.acts
         )
+
+    @cached_property
+    def _to_hosts(self) -> list[Act]:
+        return [act for act in self.scenario.acts if act.do in TO_HOSTS]
 
     def _may_grow(self, act: Act) -> bool:
         """Whether a scale set may get instances by it."""
@@ -165,14 +172,30 @@ class Course:
             if (other is None and later and later.scale_set == vm.set_name) or (other and other.scope == vm.scope):
                 yield script
 
+    def may_be_off(self, vm: Vm, until: timedelta) -> bool:
+        """Whether its scope may be off at some time until then: nobody has asked yet, or not for a day."""
+        return not self.scenario.head.enabled or until >= Rules().silence or self.is_made_anew(vm)
+
+    def is_made_anew(self, vm: Vm) -> bool:
+        """Whether its scale set may delete it, and make it again."""
+        return any(act.do is Deed.SCALE and act.scale_set == vm.set_name for act in self.scenario.acts)
+
+    def makers_of(self, vm: Vm) -> list[Maker]:
+        """What makes events of it."""
+        return self._makers_of.get(vm.name, [])
+
+    def _make(self, maker: Maker) -> None:
+        self.makers.append(maker)
+        self._makers_of.setdefault(maker.vm.name, []).append(maker)
+
     def _do_to_vm(self, act: Act, line: int, vm: Vm) -> None:
         if act.do in _OF_OWNERS:
             kind, cause = _OF_OWNERS[act.do]
             is_born = is_approved_beforehand(self.world, vm, cause)
             maker = Maker(act, line, vm, kind, LEAST_NOTICE[kind], is_born)
-            (self.makers if self._may_be_told(vm, act.time) else self.untold).append(maker)
+            (self._make if self._may_be_told(vm, act.time) else self.untold.append)(maker)
         elif act.do is Deed.EVICT:
-            self.makers.append(Maker(act, line, vm, Kind.PREEMPT, LEAST_NOTICE[Kind.PREEMPT]))
+            self._make(Maker(act, line, vm, Kind.PREEMPT, LEAST_NOTICE[Kind.PREEMPT]))
             self._overtake(vm, act.time)
         elif act.do is Deed.DELETE:
             self._delete(act, line, vm)
@@ -182,13 +205,13 @@ class Course:
             self._move(vm, act)
 
     def _may_be_told(self, vm: Vm, time: timedelta) -> bool:
-        asking = (each for each in self.guests_in_scope_of(vm) if each.outside or each.starts <= time)
+        asking = (each for each in self.guests_in_scope_of(vm) if each.starts <= time)
         return self.scenario.head.enabled or any(asking)
 
     def _do_to_hosts(self, act: Act, line: int) -> None:
         kind, notice = self._kind_of(act), self._notice_of(act)
         for vm in self._may_be_on_host(act):
-            self.makers.append(Maker(act, line, vm, kind, notice, act.do is Deed.FAIL))
+            self._make(Maker(act, line, vm, kind, notice, act.do is Deed.FAIL))
             if act.do is Deed.FAIL:
                 self._overtake(vm, act.time)
             if kind is not Kind.FREEZE or act.by_live_migration:
@@ -196,7 +219,7 @@ class Course:
 
     def _move(self, vm: Vm, by: Act) -> None:
         self._moved.setdefault(vm.name, by.time)
-        self._movers.append(by)
+        self._is_crossed = self._is_crossed or any(act is not by for act in self._to_hosts)
 
     def may_have_moved(self, vm: Vm, time: timedelta) -> bool:
         """Whether it may be elsewhere by then."""
@@ -229,12 +252,12 @@ class Course:
     def _delete(self, act: Act, line: int, vm: Vm) -> None:
         """It goes, unless that takes too long; of one whose host has failed nothing is certain."""
         notice = vm.terminate_notification
-        has_failed = any(each.act.do is Deed.FAIL and each.vm.name == vm.name for each in self.makers)
+        has_failed = any(each.act.do is Deed.FAIL for each in self.makers_of(vm))
         if notice is not None:
-            self.makers.append(Maker(act, line, vm, Kind.TERMINATE, notice))
+            self._make(Maker(act, line, vm, Kind.TERMINATE, notice))
         takes = self.seconds_of(Action.DELETE)
         if not has_failed and takes < self.action_limit.total_seconds():
-            starts_by = act.time + (notice or timedelta(0)) + _SLACK + self.at_work_before()
+            starts_by = act.time + (notice or timedelta(0)) + _SLACK + self.at_work_before
             self.gone[vm.name] = Gone(act.time, starts_by + self.lead + timedelta(seconds=takes), line)
 
     def _overtake(self, vm: Vm, time: timedelta) -> None:
@@ -256,14 +279,27 @@ class Course:
 
     def seconds_of(self, action: Action) -> float:
         """How long a simulated machine takes for it at the most; a pause takes what is announced."""
-        seconds: Mapping[Action, float] = {**SECONDS, **self.scenario.settings.get("simulated_seconds", {})}
-        announced = [act.duration_seconds or FREEZE_SECONDS for act in self.scenario.acts]
-        return seconds.get(action, max(announced, default=FREEZE_SECONDS))
+        return self.seconds.get(action, self._longest_pause_seconds)
 
+    @cached_property
+    def seconds(self) -> Mapping[Action, float]:
+        """What takes a time of its own, whatever is announced."""
+        return {**SECONDS, **self.scenario.settings.get("simulated_seconds", {})}
+
+    @cached_property
+    def _longest_pause_seconds(self) -> int:
+        return max([FREEZE_SECONDS, *(act.duration_seconds or 0 for act in self.scenario.acts)])
+
+    @cached_property
+    def may_fail(self) -> bool:
+        """Whether an action may take too long, which leaves a machine as it is then."""
+        return max(map(self.seconds_of, Action)) >= self.action_limit.total_seconds()
+
+    @cached_property
     def at_work_before(self) -> timedelta:
         """How long a machine may be at work on everything else: of two things that are due one waits."""
         each = self.lead + timedelta(seconds=max(map(self.seconds_of, Action)))
-        acts = [act for act in self.scenario.acts if act.do in _AT_WORK]
+        acts = [act for act in self.scenario.acts if act.do in AT_WORK]
         hosts = len(self.world.hosts)
         turns = sum(hosts if act.do is Deed.ROLLOUT else 1 for act in acts) - 1
         return turns * min(each, self.lead + self.action_limit)

@@ -37,6 +37,11 @@ class Case:
         """The event, for a reader: `A Reboot of web-0`."""
         return f"{'An event' if self.wanted.kind is None else f'A {self.wanted.kind}'} of {self.vm.name}"
 
+    @property
+    def title_within(self) -> str:
+        """The same, within a sentence: `a Reboot of web-0`."""
+        return f"{self.title[:1].lower()}{self.title[1:]}"
+
     def problem(self, key: str, what: str, remedy: str) -> Problem:
         """A problem of that key, where it is in the file; else of the entry."""
         is_there = getattr(self.wanted, key) is not None
@@ -53,7 +58,7 @@ def expects_event(wanted: Expectation) -> bool:
 def problems(course: Course, case: Case, makers: Sequence[Maker]) -> Iterator[Problem]:
     """What is more than these acts make of the VM until then, or on another's wish."""
     yield from _source(case, makers)
-    yield from _resources(course, case)
+    yield from resources(course, case)
     if course.is_exact:
         yield from _count(course, case, makers)
         yield from _notice(case, makers)
@@ -160,7 +165,7 @@ def _in_the_file(value: str | int) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _resources(course: Course, case: Case) -> Iterator[Problem]:
+def resources(course: Course, case: Case) -> Iterator[Problem]:
     """An event names VMs of one scope."""
     for name in case.wanted.resources or []:
         other = course.world.vms.get(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 from forewarn.core.fault import About, Fault, FaultRule
@@ -11,15 +11,13 @@ from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import Rules, in_words
 from forewarn.core.terms import Action, VmState
 from forewarn.scenario import faults
-from forewarn.scenario.bounds import Bounds, last_poll
+from forewarn.scenario.bounds import last_poll
 from forewarn.scenario.makers import TO_HOSTS, Course
 from forewarn.scenario.model import Act, Deed, Expectation, GuestScript, clock_of
 from forewarn.scenario.most import Case
-from forewarn.scenario.problems import at
+from forewarn.scenario.problems import LineOf, at
 from forewarn.scenario.words import OF_A_VM_THAT_IS
 from forewarn.wire.choices import either
-
-LineOf = Callable[[str, int], int]
 
 _FELT = {Deed.STOP, Deed.EVICT, Deed.DELETE, Deed.RESTART, Deed.REDEPLOY}
 _MAY_BRING_BACK = TO_HOSTS | {Deed.RECOVER, Deed.SCALE}
@@ -34,13 +32,12 @@ _HOW = {
 }
 
 
-def machines(bounds: Bounds, case: Case) -> Iterator[Problem]:
+def machines(course: Course, case: Case) -> Iterator[Problem]:
     """What nothing in the file makes of the VM, or of its scope, until then."""
-    course = bounds.course
     yield from _state(course, case)
     yield from _host(course, case)
     yield from _scope(course, case)
-    yield from _silence(bounds, case)
+    yield from _silence(course, case)
     yield from _gone(course, case)
 
 
@@ -88,23 +85,21 @@ def _host(course: Course, case: Case) -> Iterator[Problem]:
 
 def _scope(course: Course, case: Case) -> Iterator[Problem]:
     """It is on for a day after somebody has asked; one that is made anew with its scale set may be off."""
-    head, wanted, acts = course.scenario.head, case.wanted.on, course.scenario.acts
+    head, wanted = course.scenario.head, case.wanted.on
     silence, when = Rules().silence, clock_of(case.time)
-    is_made_anew = any(act.do is Deed.SCALE and act.scale_set == case.vm.set_name for act in acts)
-    if wanted is False and head.enabled and case.time < silence and not is_made_anew:
+    if wanted is False and not course.may_be_off(case.vm, case.time):
         why = f"everybody has asked when the scenario begins, and that holds for {in_words(silence)}"
         yield case.problem("on", f"The scope of {case.vm.name} is on at {when}: {why}.", "Expect on = true.")
-    asking = (each for each in course.guests_in_scope_of(case.vm) if each.outside or each.starts <= case.time)
+    asking = (each for each in course.guests_in_scope_of(case.vm) if each.starts <= case.time)
     if wanted is True and not head.enabled and not any(asking):
         what = f"The scope of {case.vm.name} is off at {when}: nobody in it has asked before."
         yield case.problem("on", what, "Give it a guest, or say enabled = true.")
 
 
-def _silence(bounds: Bounds, case: Case) -> Iterator[Problem]:
+def _silence(course: Course, case: Case) -> Iterator[Problem]:
     """A scope that nobody has asked for in a day is off."""
-    course, silence = bounds.course, Rules().silence
-    is_made_anew = any(act.do is Deed.SCALE and act.scale_set == case.vm.set_name for act in course.scenario.acts)
-    if case.wanted.on is not True or not bounds.is_closed or is_made_anew:
+    silence = Rules().silence
+    if case.wanted.on is not True or course.is_made_anew(case.vm):
         return
     heard = [timedelta(0)] if course.scenario.head.enabled else []
     heard += [
@@ -151,12 +146,10 @@ def answers(
 ) -> Iterator[Problem]:
     """What the guest is not answered until then, whatever it asks."""
     title, status = script.title, wanted.status
-    if time < script.starts and (status is not None or wanted.saw or wanted.ids):
-        what = f"{title} has not asked at {clock_of(time)}: it starts at {clock_of(script.starts)}."
-        yield Problem(where, what, "Expect it then, or later.")
-        return
+    unasked = list(not_asked_yet(script, wanted, time, where))
     known = _known_answers(course, script, time)
-    if status is None or status in known:
+    if unasked or status is None or status in known:
+        yield from unasked
         return
     if status == _NOT_MODIFIED:
         what = f"{title} is never answered with {status}: it sends no If-None-Match."
@@ -165,6 +158,13 @@ def answers(
     what = f"{title} is not answered with {status} until {clock_of(time)}: nothing in this file does that."
     remedy = f"It can be {either([str(each) for each in sorted(known)])}, or what a fault answers with."
     yield Problem(at(where, "status"), what, remedy)
+
+
+def not_asked_yet(script: GuestScript, wanted: Expectation, time: timedelta, where: Place) -> Iterator[Problem]:
+    """What it is to have seen, or to be answered, before it begins."""
+    if time < script.starts and (wanted.status is not None or wanted.saw or wanted.ids):
+        what = f"{script.title} has not asked at {clock_of(time)}: it starts at {clock_of(script.starts)}."
+        yield Problem(where, what, "Expect it then, or later.")
 
 
 def _known_answers(course: Course, script: GuestScript, time: timedelta) -> set[int]:
