@@ -163,6 +163,16 @@ def test_a_guest_whose_vm_is_deleted_speaks_for_no_other(tmp_path: Path, named: 
     assert (outcome.code, outcome.err) == (0, "")
 
 
+def test_what_nothing_in_the_file_brings_about_is_refused_before_it_is_played_in_real_time_too(tmp_path: Path):
+    file = tmp_path / "never.toml"
+    file.write_text(SCENE.replace('phase = "Started"', 'phase = "Cancelled"'))
+
+    outcome = forewarn("scenario", "play", str(file))
+
+    assert (outcome.code, outcome.out) == (1, "")
+    assert f"{file}:20" in outcome.err
+
+
 def test_a_client_from_this_machine_is_nobody_where_no_guest_is_outside(tmp_path: Path):
     file = tmp_path / "long.toml"
     file.write_text(LONG)

@@ -1,4 +1,4 @@
-"""In real time others act than the file: what they may bring about is played, and what nobody can is refused."""
+"""Where others act than the file, what they may bring about is played, and what nobody can is refused."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_guest_outside_is_played_with_in_real_time_so_others_may_act(text: str
 
 
 @pytest.mark.parametrize(("text", "what"), NOBODY_CAN.values(), ids=NOBODY_CAN)
-def test_what_cannot_be_whoever_acts_is_refused_in_real_time_too(text: str, what: str):
+def test_what_cannot_be_whoever_acts_is_refused_all_the_same(text: str, what: str):
     with pytest.raises(BadScenario) as refused:
         check(read_scenario(FLEET + text, "bad.toml"), is_closed=False)
 
