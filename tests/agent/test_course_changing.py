@@ -243,7 +243,8 @@ _PLANTED = {
 @pytest.mark.parametrize(("where", "name", "bug"), _PLANTED.values(), ids=_PLANTED)
 def test_a_planted_bug_is_caught(monkeypatch: pytest.MonkeyPatch, where: ModuleType, name: str, bug: Callable):
     monkeypatch.setattr(where, name, bug)
-    enough = settings(_REPEATABLE, max_examples=1000, phases=[Phase.generate])
+    # Some hundreds do, and thousands now and then: which walks there are depends on what else was imported.
+    enough = settings(_REPEATABLE, max_examples=20_000, phases=[Phase.generate], report_multiple_bugs=False)
 
     with pytest.raises(AssertionError, match=r"is not done for|left as it is|waits for ever"):
         run_state_machine_as_test(Changing, settings=enough)
