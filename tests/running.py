@@ -200,4 +200,9 @@ def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) 
     raise AssertionError(f"waited {seconds} s for {what}")
 
 
+def as_typed(*command: str) -> list[str]:
+    """The command as at a terminal: what is ignored where the tests run, as under nohup, it does not ignore."""
+    return ["env", "--default-signal", *command]
+
+
 ROOT = Path(__file__).parent.parent

@@ -46,11 +46,6 @@ def process(command: Sequence[str], stdin: str = "", **variables: str) -> Outcom
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 
-def as_typed(*command: str) -> list[str]:
-    """The command as at a terminal: what is ignored where the tests run, as under nohup, it does not ignore."""
-    return ["env", "--default-signal", *command]
-
-
 def bare(**variables: str) -> dict[str, str]:
     """The environment without what would set something."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("FOREWARN_", "COLUMNS"))}

@@ -15,8 +15,8 @@ import pytest
 
 from tests.agent.azure import Azure, event
 from tests.agent.outputs import full_pipe
-from tests.agent.running_command import FOREWARN, Outcome, agent, as_typed, bare, process
-from tests.running import free_port, wait_until
+from tests.agent.running_command import FOREWARN, Outcome, agent, bare, process
+from tests.running import as_typed, free_port, wait_until
 
 ID = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA"
 FILE = """

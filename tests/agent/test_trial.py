@@ -14,10 +14,10 @@ from forewarn.agent.events import Event
 from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Step
 from forewarn.agent.trial import Trial
 from tests.agent.kinds import KINDS
-from tests.agent.running_command import FOREWARN, as_typed, bare
+from tests.agent.running_command import FOREWARN, bare
 from tests.agent.shell import until_there
 from tests.every_line import struck_at_every_line
-from tests.running import wait_until
+from tests.running import as_typed, wait_until
 
 
 @pytest.fixture

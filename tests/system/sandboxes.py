@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.running import ROOT, START, wait_until
+from tests.running import ROOT, START, as_typed, wait_until
 from tests.system.serving import FOREWARN
 
 _ROOT_ID = 0
@@ -60,8 +60,8 @@ class Sandboxes:
         return not self._who
 
     def command(self, *arguments: str) -> list[str]:
-        """As it is typed: what is ignored where the tests run, as under nohup, no shell below could trap."""
-        return ["env", "--default-signal", *self._who, FOREWARN, "sandbox", *arguments]
+        """The command line; what is ignored where the tests run no shell below could trap."""
+        return as_typed(*self._who, FOREWARN, "sandbox", *arguments)
 
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run one to its end."""
