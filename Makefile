@@ -16,7 +16,7 @@ WORKERS = $$(($$(nproc) + 1))
 AZURE_OLD := .venv-azure-old
 AZURE_CLI := .venv-azure-cli
 
-.PHONY: help install agent run test test-all system-packages azure-clients simulate lint format docs bench clean
+.PHONY: help install agent run test test-all system-packages azure-clients simulate soak lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -37,6 +37,9 @@ test-all: $(VENV)/.test-installed system-packages azure-clients ## on Debian as 
 
 simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),0-999)
+
+soak: $(VENV)/.test-installed ## connections, events, rollouts and streams for MINUTES=30: does memory level off?
+	$(BIN)/python -m benchmarks.churn --minutes $(or $(MINUTES),30)
 
 lint: $(VENV)/.lint-installed ## formatting, types, import contracts
 	$(BIN)/ruff format --check $(CODE)

@@ -6,13 +6,13 @@ thread sees the old one or the new one and nothing between.
 
 from __future__ import annotations
 
+from weakref import WeakValueDictionary
+
 from forewarn.core.document import Document
 from forewarn.wire.http import CLOSE, Answer
 from forewarn.wire.imds.document import etag, not_modified, page
 from forewarn.wire.imds.request import matches
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, EventsVersion
-
-_MOST_SHARED_PAGES = 1024
 
 
 class Ready:
@@ -29,7 +29,7 @@ class Ready:
 class Page:
     """One document and the answers made from it."""
 
-    __slots__ = ("_answers", "_unchanged", "document", "ready")
+    __slots__ = ("__weakref__", "_answers", "_unchanged", "document", "ready")
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -71,10 +71,10 @@ class Page:
 
 
 class PageMaker:
-    """Makes pages; documents without events that read the same share one."""
+    """Makes pages; documents without events that read the same share one, for as long as a scope shows it."""
 
     def __init__(self) -> None:
-        self._empty: dict[Document, Page] = {}
+        self._empty: WeakValueDictionary[Document, Page] = WeakValueDictionary()
 
     def page(self, document: Document) -> Page:
         """A page for the document."""
@@ -82,7 +82,5 @@ class PageMaker:
             return Page(document)
         shared = self._empty.get(document)
         if shared is None:
-            if len(self._empty) >= _MOST_SHARED_PAGES:
-                self._empty.clear()
             shared = self._empty[document] = Page(document)
         return shared
