@@ -1,11 +1,11 @@
-"""Does the service level off? Connections, events, rollouts and streams that come and go, with its memory on record.
+"""Does memory level off under connections, events, rollouts and streams that come and go?
 
     make soak MINUTES=30            (or: .venv/bin/python -m benchmarks.churn --minutes 30)
 
 A real service with a file store runs under a steady load: guests that poll over new connections and approve what
-they see, restarts, rollouts, streams that are opened and dropped, lists and history. Every few seconds the command
-writes down resident memory, descriptors, threads and the store's size. Memory has levelled off when the last third
-of the run grew by less than 2 % of its mean; the command fails when it has not, or when descriptors or threads grew.
+they see, restarts, rollouts, streams that are opened and dropped, lists and history. Every five seconds it
+records resident memory, descriptors, threads and the store's size. Memory has levelled off when the last third of
+the run grew by less than 2 % of its mean. The command fails when it has not, or when descriptors or threads grew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import http.client
 import json
-import os
 import random
 import socket
 import statistics
@@ -92,12 +91,12 @@ class ChurnService:
         return Sample(
             seconds=time.monotonic() - began,
             rss_mb=int(fields["VmRSS"].split()[0]) / 1024,
-            descriptors=len(os.listdir(f"/proc/{self.pid}/fd")),
+            descriptors=sum(1 for _ in Path(f"/proc/{self.pid}/fd").iterdir()),
             threads=int(fields["Threads"]),
             store_mb=sum(each.stat().st_size for each in files) / 1e6,
         )
 
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection("127.0.0.1", self.operator_port, timeout=30)
         try:
             connection.request(method, path, None if body is None else json.dumps(body))
@@ -114,7 +113,7 @@ class ChurnService:
             "127.0.0.1", self.port, timeout=30, source_address=(address(vm), 0)
         )
         try:
-            headers = {"Metadata": "true", "X-Request-Id": str(random.random())}  # noqa: S311 - no secret
+            headers = {"Metadata": "true", "X-Request-Id": str(random.random())}
             if approve:
                 body = json.dumps({"StartRequests": [{"EventId": event} for event in approve]})
                 connection.request("POST", TARGET, body, headers)
@@ -141,7 +140,7 @@ class Load:
 
     def repeat(self, name: str, act: Callable[[random.Random], None], per_second: float) -> None:
         def run() -> None:
-            dice = random.Random(name)  # noqa: S311 - a repeatable load
+            dice = random.Random(name)
             while not self._stop.wait(1 / per_second):
                 try:
                     act(dice)
@@ -160,38 +159,41 @@ class Load:
             thread.join(60)
 
 
-def put_under_load(service: ChurnService, load: Load) -> None:
-    """Start everything that comes and goes."""
+class Acts:
+    """What comes and goes."""
 
-    def poll(dice: random.Random) -> None:
+    def __init__(self, service: ChurnService) -> None:
+        self._service = service
+
+    def poll(self, dice: random.Random) -> None:
         vm = dice.randrange(VMS)
-        waiting = tuple(each["EventId"] for each in service.poll(vm) if each["EventStatus"] == "Scheduled")
+        waiting = tuple(each["EventId"] for each in self._service.poll(vm) if each["EventStatus"] == "Scheduled")
         if waiting:
-            service.poll(vm, waiting)
+            self._service.poll(vm, waiting)
 
-    def restart(dice: random.Random) -> None:
-        service.call("POST", f"/v1/vms/vm-{dice.randrange(VMS)}/restart")
+    def restart(self, dice: random.Random) -> None:
+        self._service.call("POST", f"/v1/vms/vm-{dice.randrange(VMS)}/restart")
 
-    def roll_out(dice: random.Random) -> None:
+    def roll_out(self, dice: random.Random) -> None:
         hosts = [f"host-{each}" for each in dice.sample(range(HOSTS), 3)]
         body = {"kind": "Freeze", "hosts": hosts, "recovery_seconds": 0, "notice_seconds": 900}
-        status, rollout = service.call("POST", "/v1/rollouts", body)
+        status, rollout = self._service.call("POST", "/v1/rollouts", body)
         if status == http.HTTPStatus.CREATED and dice.random() < 0.5:
-            service.call("POST", f"/v1/rollouts/{rollout['id']}/abort")
+            self._service.call("POST", f"/v1/rollouts/{rollout['id']}/abort")
 
-    def listen(dice: random.Random) -> None:
-        with socket.create_connection(("127.0.0.1", service.operator_port), timeout=30) as stream:
+    def listen(self, dice: random.Random) -> None:
+        with socket.create_connection(("127.0.0.1", self._service.operator_port), timeout=30) as stream:
             stream.sendall(b"GET /v1/stream HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
             for _ in range(dice.randrange(1, 4)):
                 stream.recv(65536)
 
-    def read(dice: random.Random) -> None:
+    def read(self, dice: random.Random) -> None:
         pages = ("/v1/events", "/v1/vms", "/v1/history?limit=50", "/v1/audit?limit=50", "/metrics", "/v1/rollouts")
-        service.call("GET", dice.choice(pages))
+        self._service.call("GET", dice.choice(pages))
 
-    def burst(dice: random.Random) -> None:
+    def burst(self, dice: random.Random) -> None:
         """Many connections at once, half of them to guests' pages, half to operators'; some never ask."""
-        ports = [service.port] * 50 + [service.operator_port] * 50
+        ports = [self._service.port] * 50 + [self._service.operator_port] * 50
         sockets = [socket.create_connection(("127.0.0.1", port), timeout=30) for port in ports]
         try:
             asking = [each for each in sockets if dice.random() < 0.8]
@@ -203,21 +205,24 @@ def put_under_load(service: ChurnService, load: Load) -> None:
             for each in sockets:
                 each.close()
 
-    def download(dice: random.Random) -> None:
+    def download(self, dice: random.Random) -> None:
         """History as CSV; every second reader hangs up."""
-        with socket.create_connection(("127.0.0.1", service.operator_port), timeout=30) as reader:
+        with socket.create_connection(("127.0.0.1", self._service.operator_port), timeout=30) as reader:
             reader.sendall(b"GET /v1/history?format=csv HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
             while dice.random() < 0.5 and reader.recv(65536):
                 pass
 
+
+def put_under_load(service: ChurnService, load: Load) -> None:
+    acts = Acts(service)
     for number in range(3):
-        load.repeat(f"polls {number}", poll, 25)
-    load.repeat("bursts", burst, 0.5)
-    load.repeat("downloads", download, 1)
-    load.repeat("restarts", restart, 4)
-    load.repeat("rollouts", roll_out, 0.2)
-    load.repeat("streams", listen, 2)
-    load.repeat("reads", read, 2)
+        load.repeat(f"polls {number}", acts.poll, 25)
+    load.repeat("restarts", acts.restart, 4)
+    load.repeat("rollouts", acts.roll_out, 0.2)
+    load.repeat("streams", acts.listen, 2)
+    load.repeat("reads", acts.read, 2)
+    load.repeat("bursts", acts.burst, 0.5)
+    load.repeat("downloads", acts.download, 1)
 
 
 def growth(samples: list[Sample]) -> float:
