@@ -20,6 +20,7 @@ from forewarn.cli.output import Reader, counted, fields
 from forewarn.config import SETTINGS, Setting, Settings, load_settings
 from forewarn.config_values import show_address
 from forewarn.core.fleet_warnings import warnings
+from forewarn.descriptors import raise_limit
 from forewarn.wire.times import iso
 
 
@@ -52,6 +53,7 @@ def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings 
     configure_logs(
         settings.log_format, logging.WARNING if settings.demo else logging.INFO
     )  # a demo tells it itself
+    raise_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(settings))
 
