@@ -14,8 +14,8 @@ from forewarn.operator.endpoint import (
     LARGEST_BODY,
     LARGEST_BULKY_BODY,
     LARGEST_PAGE,
-    TOKENS_AT_ONCE,
-    TOKENS_PER_SECOND,
+    PACED_AT_ONCE,
+    PACED_PER_SECOND,
 )
 from forewarn.operator.openapi import openapi
 from forewarn.operator.refusals import OCCASIONS
@@ -47,8 +47,8 @@ For every client, signed in or not. Guests have a listener and limits of their o
 def _limits() -> str:
     standard = OperatorLimits()
     rows = [(f"{getattr(standard, each.name)}", IN_WORDS_OF_LIMITS[each.name]) for each in fields(OperatorLimits)]
-    tokens = f"token requests per second, after a burst of {TOKENS_AT_ONCE}; further ones wait their turn"
-    return table(("at most", "of what, and what happens beyond it"), [*rows, (str(TOKENS_PER_SECOND), tokens)])
+    tokens = f"token requests per second, after a burst of {PACED_AT_ONCE}; further ones wait their turn"
+    return table(("at most", "of what, and what happens beyond it"), [*rows, (str(PACED_PER_SECOND), tokens)])
 
 
 def _roles() -> str:

@@ -23,6 +23,7 @@ from forewarn.operator.pacing import Pacer
 from forewarn.operator.refusals import Trouble, refuse
 
 IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
+_LINGER_SECONDS = 1.0  # for a client to read why it was refused
 _HEAD_PIECE = 1024
 _BODY_PIECE = 16 * 1024
 _MOST_PIPELINED = 64  # requests in one piece behind the one that is being answered
@@ -40,8 +41,9 @@ class OperatorLimits:
     head_seconds: float = 10
     body_seconds: float = 30
     stall_seconds: float = 30
-    requests_per_second: float = 500
-    connections_per_second: float = 250
+    requests_per_second: float = 250
+    connections_per_second: float = 100
+    burst: int = 256
 
 
 # What each limit is, and what happens beyond it; the reference page is generated from it.
@@ -55,8 +57,9 @@ IN_WORDS = MappingProxyType(
         "head_seconds": "seconds for the TLS handshake, and for a request's head to arrive; then 408",
         "body_seconds": "seconds for a request's body to arrive; then 408",
         "stall_seconds": "seconds during which a client takes none of its response; then the connection is closed",
-        "requests_per_second": "requests begun per second, after a burst of 100; further requests wait their turn",
-        "connections_per_second": "connections accepted per second, after a burst of 100; further ones wait",
+        "requests_per_second": "requests begun per second, after a burst; further ones wait their turn",
+        "connections_per_second": "connections accepted per second, after a burst; further ones wait",
+        "burst": "requests begun at once, and connections accepted at once, after a quiet moment",
     }
 )
 
@@ -262,7 +265,12 @@ class OperatorConnection(HttpToolsProtocol):
         head = f"HTTP/1.1 {status} {status.phrase}\r\nconnection: close\r\n".encode()
         fields = b"".join(b"%s: %s\r\n" % each for each in answer.raw_headers)
         self.transport.write(head + fields + b"\r\n" + bytes(answer.body))
-        self.transport.close()
+        if self.transport.can_write_eof():  # closing over unread bytes would reset the connection, answer and all
+            self.flow.pause_reading()
+            self.transport.write_eof()
+            self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""

@@ -46,8 +46,8 @@ R = TypeVar("R")
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
-TOKENS_PER_SECOND = 50
-TOKENS_AT_ONCE = 20
+PACED_PER_SECOND = 50  # of the routes that are expensive and public
+PACED_AT_ONCE = 20
 CSV = "text/csv"
 _RETRY_READ_SECONDS = 5
 _READS = {"GET", "HEAD"}
@@ -68,7 +68,7 @@ class Office:
     site: Site = field(default_factory=Site)
     previews: Turnstile = field(default_factory=Turnstile)
     readers: ReaderPool = field(default_factory=ReaderPool)
-    token_requests: Pacer = field(default_factory=partial(Pacer, TOKENS_PER_SECOND, TOKENS_AT_ONCE))
+    paced: Pacer = field(default_factory=partial(Pacer, PACED_PER_SECOND, PACED_AT_ONCE))
     conduct: Conduct | None = None  # what guests do, where somebody looks on
 
 
@@ -206,6 +206,7 @@ class Endpoint:
     error: Any = ErrorBody  # the type of the handler's own refusals, for the OpenAPI page
     role: Role | None = None  # the least that one needs; without it viewer for GET, else operator
     is_public: bool = False  # nobody has to sign in for it
+    is_paced: bool = False  # begun at a lower rate than others, before its body is read
     most_bytes: int = LARGEST_BODY  # of a body
     body_media_type: str = "application/json"
     is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
@@ -233,6 +234,8 @@ def route(endpoint: Endpoint) -> Route:
         if answer := forbid(request.scope, endpoint.needs):
             return answer
         try:
+            if endpoint.is_paced:
+                await request.app.state.office.paced.turn(partial(client_waits, request))
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
             call = Call(request, request.app.state.office)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)

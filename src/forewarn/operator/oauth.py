@@ -20,7 +20,6 @@ from starlette.responses import Response
 
 from forewarn.operator.endpoint import Call, Endpoint
 from forewarn.operator.guard import USUAL_PORTS, address_of, base_of, is_loopback
-from forewarn.operator.readers import ClientGone
 from forewarn.operator.sign_in.checking import Stranger
 from forewarn.operator.sign_in.jwts import LIFETIME, sign
 from forewarn.store.credentials import Credential
@@ -286,9 +285,6 @@ def _told_in_v1(resource: str, token: str, now: datetime) -> dict[str, Any]:
 
 async def give_token(is_v1: bool, call: Call, raw: bytes) -> Response:  # noqa: FBT001 - bound once, below
     """A token for a client id and a secret."""
-    await call.office.token_requests.turn(call.is_wanted)
-    if not call.is_wanted():
-        raise ClientGone
     outcome = _issue(call, raw, is_v1=is_v1)
     if isinstance(outcome, Stranger):
         await call.office.sign_in.make_wait(outcome)
@@ -310,6 +306,7 @@ def _endpoint(version: str) -> Endpoint:
         body_media_type=_FORM,
         most_bytes=_LARGEST_FORM,
         is_public=True,
+        is_paced=True,
         error=DirectoryError,
     )
 

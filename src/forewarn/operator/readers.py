@@ -16,7 +16,7 @@ from forewarn.errors import ForewarnError, Stopping
 
 R = TypeVar("R")
 
-_THREADS = 4
+_THREADS = 2  # more would only compete with the guests' loop for the interpreter
 _MOST_WAITING = 32
 _JOIN_SECONDS = 1.0
 

@@ -28,8 +28,7 @@ _DATE_SECONDS = 1.0
 _GOODBYE_SECONDS = 2.0
 _CANCEL_SECONDS = 1.0
 _LOOK_SECONDS = 0.005
-_BACKLOG = 256
-_BURST = 100
+_BACKLOG = 128
 _RETRY_ACCEPT_SECONDS = 1.0
 _TLS_SHUTDOWN_SECONDS = 5.0
 _LOG_AGAIN_SECONDS = 60.0
@@ -60,8 +59,8 @@ class OperatorServer(uvicorn.Server):
         super().__init__(config)
         self.limits = limits or OperatorLimits()
         now = asyncio.get_running_loop().time
-        self.requests = Pacer(self.limits.requests_per_second, _BURST)
-        self._accepts = Pacer(self.limits.connections_per_second, _BURST)
+        self.requests = Pacer(self.limits.requests_per_second, self.limits.burst)
+        self._accepts = Pacer(self.limits.connections_per_second, self.limits.burst)
         self._tls = tls
         self._bound = bound
         self._open: set[OperatorConnection] = set()
