@@ -43,7 +43,7 @@ def _vm(number: int) -> Vm:
     return Vm(name, str(uuid.UUID(int=number)), "host-0", None, owner, set_name=owner, tags=tags)
 
 
-def _line(number: int) -> Iterator[Entity]:
+def history_line(number: int) -> Iterator[Entity]:
     at, name = _START + timedelta(seconds=_SECONDS_APART * number), f"vm-{number * 7919 % _VMS}"
     kind = Kind.REBOOT if number % 10 else Kind.FREEZE
     operation = Operation(
@@ -99,7 +99,7 @@ def _fill(store: SqlStore, events: int) -> None:
     commit(1, [_vm(number) for number in range(_VMS)])
     for index, first in enumerate(range(0, events, _PER_COMMIT), 2):
         last = min(first + _PER_COMMIT, events)
-        commit(index, [entity for number in range(first, last) for entity in _line(number)])
+        commit(index, [entity for number in range(first, last) for entity in history_line(number)])
 
 
 def _measured(act: Callable[[], object], times: int = 5) -> str:

@@ -21,6 +21,7 @@ from forewarn.config_values import (
     as_failed_host_kind,
     as_instant,
     as_path,
+    as_positive_count,
     as_simulated_seconds,
     as_text,
     as_yes_or_no,
@@ -71,6 +72,13 @@ SETTINGS = (
         parse_address,
         "HOST:PORT",
         "REST, /metrics and the stream for operators (default 127.0.0.1:8255).",
+    ),
+    Setting(
+        "operator_connections",
+        as_positive_count,
+        "N",
+        "Most operator connections at a time, streams included (default 256; at most a quarter of the open-file "
+        "limit).",
     ),
     Setting(
         "tls_cert",
@@ -234,6 +242,7 @@ class Settings:
 
     metadata: tuple[Address, ...] = (("127.0.0.1", 8254),)
     operator: Address = ("127.0.0.1", 8255)
+    operator_connections: int = 256
     tls_cert: Path | None = None
     tls_key: Path | None = None
     store: str = "sqlite:///forewarn.db"

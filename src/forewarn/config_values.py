@@ -125,6 +125,14 @@ def as_count(value: object) -> int:
     return int(number)
 
 
+def as_positive_count(value: object) -> int:
+    """A whole number of at least 1."""
+    number = as_count(value)
+    if number < 1:
+        raise ValueError(f"{value} is too small; it can be 1 or more")
+    return number
+
+
 def as_days(value: object) -> int:
     """A number of days."""
     days = as_count(value)

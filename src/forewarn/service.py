@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import threading
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -31,17 +33,20 @@ from forewarn.core.fleet_plan import plan_fleet
 from forewarn.core.notice import Rules
 from forewarn.core.refusal import Refusal
 from forewarn.core.world import Changes
+from forewarn.descriptors import open_limit, share
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SECONDS, SimulatedDriver
 from forewarn.edge.desk import Desk
-from forewarn.edge.limits import Limits, connections_that_fit
+from forewarn.edge.limits import MOST_CONNECTIONS, Limits
 from forewarn.edge.listener import GuestListener, Way
 from forewarn.errors import ConfigError, StoreError
 from forewarn.ids import random_id
 from forewarn.logs import get_logger
 from forewarn.operator.app import make_app
+from forewarn.operator.connection import OperatorLimits
 from forewarn.operator.endpoint import Office
 from forewarn.operator.guard import is_loopback
+from forewarn.operator.readers import ReaderPool
 from forewarn.operator.server import OperatorServer, bind
 from forewarn.operator.sign_in.checking import SignIn
 from forewarn.operator.sign_in.register import Register
@@ -173,11 +178,13 @@ class Service:
         self.webhooks = Webhooks(self.plane, outbox, Courier(_means_of_delivery(settings)))
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None
         self.runner = Runner(self.plane, self.timekeeper)
+        self.readers = ReaderPool()
+        self._shares = share(MOST_CONNECTIONS, settings.operator_connections, open_limit())
         self.desk = Desk(
             self.board,
             approve=self._approve,
             first_poll=self._first_poll,
-            limits=Limits(requests_per_second=settings.requests_per_second, connections=connections_that_fit()),
+            limits=Limits(requests_per_second=settings.requests_per_second, connections=self._shares.guests),
             site=site,
             first_call_delay=settings.first_call_delay,
             faults=self.plane.faults,
@@ -258,23 +265,26 @@ class Service:
             self.webhooks,
             self.timekeeper,
             self.desk.site,
+            readers=self.readers,
             conduct=self.conduct,
         )
         app = make_app(office)
         bound = bind(self.settings.operator) if self._opened is None else self._opened.operators
         self.operator = (self.settings.operator[0], bound.getsockname()[1])
         self._stream = app.state.stream
-        self._operator_server = OperatorServer(app, bound, self._tls)
+        limits = OperatorLimits(connections=self._shares.operators)
+        self._operator_server = OperatorServer(app, bound, self._tls, limits)
         await self._operator_server.start()
 
     async def stop(self) -> None:
         """Answer who waits, finish what was asked, write down what is only in memory."""
         await self._listener.close()
+        await _on_own_thread(self.readers.close)
         if self._operator_server is not None:
             self._stream.close()
             await self._operator_server.stop()
-        await asyncio.to_thread(self.webhooks.stop)
-        await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
+        await _on_own_thread(self.webhooks.stop)
+        await _on_own_thread(self.runner.stop)
         self._write_uses(self.sign_in.uses.take())
         self.let_go()
 
@@ -294,6 +304,22 @@ class Service:
         """Close what was opened by making it: of a service that is never started, all there is."""
         self.driver.close()
         self.store.close()
+
+
+async def _on_own_thread(act: Callable[[], None]) -> None:
+    """Run it on a new thread, so that it never queues behind other work."""
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            act()
+        except BaseException as problem:  # noqa: BLE001 - it belongs to whoever waits
+            done.set_exception(problem)
+        else:
+            done.set_result(None)
+
+    threading.Thread(target=run, name="stopping", daemon=True).start()
+    await asyncio.wrap_future(done)
 
 
 async def _see_through(act: Coroutine[Any, Any, None]) -> None:

@@ -37,6 +37,7 @@ SAMPLES = {
     "operator": Sample(
         '"127.0.0.1:1"', "127.0.0.1:2", "[::1]:3", (("127.0.0.1", 1), ("127.0.0.1", 2), ("::1", 3))
     ),
+    "operator_connections": Sample("10", "20", "30", (10, 20, 30)),
     "tls_cert": Sample('"a.pem"', "b.pem", "c.pem", (Path("a.pem"), Path("b.pem"), Path("c.pem"))),
     "tls_key": Sample('"a.key"', "b.key", "c.key", (Path("a.key"), Path("b.key"), Path("c.key"))),
     "store": Sample('"sqlite:///a"', "sqlite:///b", "sqlite:///c", ("sqlite:///a", "sqlite:///b", "sqlite:///c")),
@@ -114,6 +115,8 @@ WRONG = [
     ("rate_limit", '"fast"', "fast", "'fast' is no number"),
     ("rate_limit", "true", None, "True is no number"),
     ("first_call_delay", "[]", "", " is no number"),
+    ("operator_connections", "0", "0", "0 is too small; it can be 1 or more"),
+    ("operator_connections", "1.5", "1.5", "1.5 is no whole number"),
     ("user_operation_limit", "1.5", "1.5", "1.5 is no whole number"),
     ("user_operation_limit", '"many"', "many", "'many' is no number"),
     ("history_days", "0.5", "0.5", "0.5 is no whole number"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.edge.limits import connections_that_fit
 from forewarn.wire.times import rfc1123
 from tests.edge.wire import EVENTS, GET, Wire, stalled
 from tests.fleets import SMALL
@@ -178,13 +176,6 @@ def test_strangers_hold_so_many_connections_together_and_no_guest_is_kept_out(se
 
     assert (answers, refused, guest) == ([404, 404], 503, 200)
     wait_until(lambda: desk.strangers.connections == 0, "the strangers to be forgotten")
-
-
-def test_there_are_never_more_connections_than_the_process_may_have_files():
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-
-    assert connections_that_fit(10) == 10
-    assert 0 < connections_that_fit(files * 2) < files
 
 
 def test_the_date_is_that_of_the_clock_at_once_after_it_was_moved(service: RunningService):

@@ -10,9 +10,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-import uvicorn
 
 from forewarn.errors import ConfigError
+from forewarn.operator.server import OperatorServer
 from forewarn.recording.playback import Playback, Scene, scenes_of
 from forewarn.recording.replay import MOST_APPROVALS, Manner, Replay
 from forewarn.recording.tape import Recording, read_recording
@@ -73,7 +73,7 @@ def test_where_operators_cannot_be_served_guests_are_not_heard_either(
     async def startup(*_: object, **__: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(uvicorn.Server, "startup", startup)
+    monkeypatch.setattr(OperatorServer, "startup", startup)
     replay = Replay(recording, Manner(START, shifts=False))
 
     async def begin() -> None:

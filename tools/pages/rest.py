@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import fields
 from http import HTTPStatus
 from typing import Any
 
 from forewarn.operator.app import ENDPOINTS
-from forewarn.operator.endpoint import LARGEST_BODY, LARGEST_BULKY_BODY, LARGEST_PAGE
+from forewarn.operator.connection import IN_WORDS as IN_WORDS_OF_LIMITS
+from forewarn.operator.connection import OperatorLimits
+from forewarn.operator.endpoint import (
+    LARGEST_BODY,
+    LARGEST_BULKY_BODY,
+    LARGEST_PAGE,
+    PACED_AT_ONCE,
+    PACED_PER_SECOND,
+)
 from forewarn.operator.openapi import openapi
 from forewarn.operator.refusals import OCCASIONS
 from forewarn.operator.roles import IN_WORDS
@@ -22,12 +31,24 @@ UTC. A list comes in pages of at most {LARGEST_PAGE}, by name or by age; `next` 
 on the last page. A request without a body counts as `{{}}`; a member that is not in the table of a body is
 refused, and so is a parameter that a route of `/v1` does not have. A body has at most {LARGEST_BODY // 2**20}
 MiB, that of a fleet {LARGEST_BULKY_BODY // 2**20}. Every refusal is an [ErrorBody](#errorbody)
-([Errors](#errors)). What a fleet may hold: [Fleet file](fleet-file.md)."""
+([Errors](#errors)); the routes that Azure's clients sign in with also answer a
+[DirectoryError](#directoryerror). What a fleet may hold: [Fleet file](fleet-file.md)."""
 
 
 _ROLES = """\
 Once somebody was given a [credential](../howto/sign-in.md), every call needs `Authorization: Bearer TOKEN`, and a
 role: the one in the table, or a larger one. A role may do all that those before it may."""
+
+
+_LIMITS = """\
+For every client, signed in or not. Guests have a listener and limits of their own, and are answered first."""
+
+
+def _limits() -> str:
+    standard = OperatorLimits()
+    rows = [(f"{getattr(standard, each.name)}", IN_WORDS_OF_LIMITS[each.name]) for each in fields(OperatorLimits)]
+    tokens = f"token requests per second, after a burst of {PACED_AT_ONCE}; further ones wait their turn"
+    return table(("at most", "of what, and what happens beyond it"), [*rows, (str(PACED_PER_SECOND), tokens)])
 
 
 def _roles() -> str:
@@ -46,7 +67,17 @@ def write() -> str:
     parts = [_INTRODUCTION, _ROLES, _roles(), _overview([each for group in sections.values() for each in group])]
     for section, group in sections.items():
         parts += [f"## {section}", *(_operation(*each) for each in group)]
-    return page("REST", *parts, "## Errors", _errors(), "## Types", *_types(document["components"]["schemas"]))
+    return page(
+        "REST",
+        *parts,
+        "## Errors",
+        _errors(),
+        "## Limits",
+        _LIMITS,
+        _limits(),
+        "## Types",
+        *_types(document["components"]["schemas"]),
+    )
 
 
 def _section(path: str) -> str:

@@ -20,6 +20,7 @@ from forewarn.cli.serve import configure_logs, loop_factory, stop_on_signals
 from forewarn.config import Settings
 from forewarn.config_values import Address, as_addresses, parse_address, show_address
 from forewarn.core.notice import in_words
+from forewarn.descriptors import raise_limit
 from forewarn.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ def replay(
         rate=0.0 if is_virtual else rate or 1.0,
         requests_per_second=rate_limit,
     )
+    raise_limit()
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_replay(file, recording, manner, addresses))
 

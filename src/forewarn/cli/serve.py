@@ -20,7 +20,10 @@ from forewarn.cli.output import Reader, counted, fields
 from forewarn.config import SETTINGS, Setting, Settings, load_settings
 from forewarn.config_values import show_address
 from forewarn.core.fleet_warnings import warnings
+from forewarn.descriptors import raise_limit
 from forewarn.wire.times import iso
+
+_SWITCH_SECONDS = 0.0005  # how long guests may wait for another thread to yield; Python's default is 0.005
 
 
 def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -52,6 +55,8 @@ def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings 
     configure_logs(
         settings.log_format, logging.WARNING if settings.demo else logging.INFO
     )  # a demo tells it itself
+    raise_limit()
+    sys.setswitchinterval(_SWITCH_SECONDS)
     with asyncio.Runner(loop_factory=loop_factory()) as runner:
         return runner.run(_serve(settings))
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import resource
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from forewarn.board.board import Guest
 
-_MOST_CONNECTIONS = 100_000
-_FILES_OF_OUR_OWN = 512  # operators, the store, and what is being turned away
+MOST_CONNECTIONS = 100_000
 _ROUNDING = 1e-6  # seconds; sums of fractions are not exact
 
 
@@ -20,7 +18,7 @@ class Limits:
     requests_per_second: float = 5  # 0: no limit
     header_bytes: int = 16 * 1024
     body_bytes: int = 64 * 1024
-    connections: int = _MOST_CONNECTIONS
+    connections: int = MOST_CONNECTIONS
     connections_per_guest: int = 256
     connections_of_strangers: int = 256
     request_seconds: float = 10  # to send one request, from its first byte; and to take what is answered
@@ -42,12 +40,6 @@ IN_WORDS = MappingProxyType(
         "commit_seconds": "seconds for an approval or a first poll to be committed; then 500",
     }
 )
-
-
-def connections_that_fit(most: int = _MOST_CONNECTIONS) -> int:
-    """As many connections as the process may have files for, with some left for everything else."""
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return most if files == resource.RLIM_INFINITY else min(most, max(files // 2, files - _FILES_OF_OUR_OWN))
 
 
 class RateLimiter:

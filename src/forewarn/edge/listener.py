@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from typing import NamedTuple, Protocol
 
 from forewarn.board.board import Board, Guest, wake_waiters
+from forewarn.descriptors import ExhaustionLog
 from forewarn.edge.connection import GuestConnection, Resolve
 from forewarn.edge.desk import Desk
 from forewarn.edge.watched import WatchedConnection
@@ -80,6 +81,7 @@ class GuestListener:
         self._chores: list[asyncio.Task[None]] = []
         self._listening: list[tuple[str, int]] = []
         self._looked_at: dict[str, int | None] = {}
+        self._exhaustion = ExhaustionLog("guests", desk.now)
 
     async def open(
         self, addresses: Sequence[tuple[str, int]], opened: Sequence[socket.socket] = ()
@@ -191,6 +193,7 @@ class GuestListener:
         while True:
             await asyncio.sleep(_SWEEP_SECONDS)
             now = self._desk.now()
+            self._exhaustion.probe()
             for connection in list(self._desk.connections):
                 with _told():
                     connection.sweep(now)

@@ -71,17 +71,21 @@ def _cursor(page: Page) -> int | None:
     return before
 
 
-async def _read(call: Call, wanted: DeedFilter, before: int | None, limit: int) -> list[NumberedDeed]:
-    return await call.in_store(partial(audit.list_deeds, wanted=wanted, before=before, limit=limit))
+async def _read(
+    call: Call, wanted: DeedFilter, before: int | None, limit: int, *, is_first: bool = True
+) -> list[NumberedDeed]:
+    read = partial(audit.list_deeds, wanted=wanted, before=before, limit=limit)
+    return await call.in_store(read, is_first=is_first)
 
 
 async def _in_csv(call: Call, wanted: DeedFilter, before: int | None, limit: int | None) -> AsyncIterator[bytes]:
+    is_first = True
     while True:
-        found = await _read(call, wanted, before, limit or LARGEST_PAGE)
+        found = await _read(call, wanted, before, limit or LARGEST_PAGE, is_first=is_first)
         yield rows_of(deed_view(each.deed) for each in found)
         if limit is not None or len(found) < LARGEST_PAGE:
             return
-        before = found[-1].number
+        before, is_first = found[-1].number, False
 
 
 def _parsed(call: Call) -> DeedFilter:

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.guard import base_of
-from forewarn.operator.oauth import answer_problem, issuer_of, judge_tenant
+from forewarn.operator.oauth import DirectoryError, answer_problem, issuer_of, judge_tenant
 
 _ANY_TENANT = {"common", "organizations"}
 
@@ -120,6 +120,7 @@ def _endpoints(version: str) -> list[Endpoint]:
             f"Where a client gets its tokens, version {name}",
             OpenIdConfiguration,
             is_public=True,
+            error=DirectoryError,
         ),
         Endpoint(
             "GET",

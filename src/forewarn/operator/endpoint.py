@@ -5,10 +5,11 @@ A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose st
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
@@ -25,7 +26,10 @@ from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
 from forewarn.errors import Stopping, StoreError
+from forewarn.operator.connection import IS_CONNECTED
 from forewarn.operator.guard import caller_of, forbid
+from forewarn.operator.pacing import Pacer
+from forewarn.operator.readers import ClientGone, ReaderPool, TooBusy
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role, role_for
 from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
@@ -34,6 +38,7 @@ from forewarn.operator.turnstile import Turnstile
 from forewarn.wire.bad_body import explain
 from forewarn.wire.choices import did_you_mean, either
 from forewarn.wire.imds.instance import Site
+from forewarn.wire.rest import ErrorBody
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -41,7 +46,11 @@ R = TypeVar("R")
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
+PACED_PER_SECOND = 50  # of the routes that are expensive and public
+PACED_AT_ONCE = 20
 CSV = "text/csv"
+_RETRY_READ_SECONDS = 5
+_READS = {"GET", "HEAD"}
 _MOST_DIGITS = 18  # of a number that a store can hold
 
 
@@ -58,6 +67,8 @@ class Office:
     timekeeper: Timekeeper | None = None
     site: Site = field(default_factory=Site)
     previews: Turnstile = field(default_factory=Turnstile)
+    readers: ReaderPool = field(default_factory=ReaderPool)
+    paced: Pacer = field(default_factory=partial(Pacer, PACED_PER_SECOND, PACED_AT_ONCE))
     conduct: Conduct | None = None  # what guests do, where somebody looks on
 
 
@@ -86,19 +97,40 @@ class Call:
         """Who is asking, by the name that the audit is given."""
         return self.caller.name
 
-    async def on_plane(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Let the plane's thread do it."""
-        return await self.office.runner.call(act, *args, **kwargs)
+    def is_wanted(self) -> bool:
+        """Whether the client still waits for the answer; any thread may ask."""
+        return client_waits(self.request)
 
-    async def in_store(self, read: Callable[[sa.Connection], R]) -> R:
-        """Let a thread of its own read what is kept; where the store is in memory, the plane's."""
+    async def on_plane(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Let the plane's thread do it; a read only if the client still waits for it then."""
+        if self.request.method not in _READS:
+            return await self.office.runner.call(act, *args, **kwargs)
+
+        def read() -> R:
+            if not self.is_wanted():
+                raise ClientGone
+            return act(*args, **kwargs)
+
+        return await self.office.runner.call(read)
+
+    async def aside(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+        """Let a reader's thread do what would take too long on the loop."""
+        return await self.office.readers.call(partial(act, *args, **kwargs), self.is_wanted)
+
+    async def in_store(self, read: Callable[[sa.Connection], R], *, is_first: bool = True) -> R:
+        """Let a reader's thread read the store; where the store is in memory, the plane's.
+
+        Parts after the first are never refused: the response has begun.
+        """
         store = self.office.plane.store
 
         def act() -> R:
             with store.reading() as connection:
                 return read(connection)
 
-        return await (asyncio.to_thread(act) if store.reads_apart else self.on_plane(act))
+        if not store.reads_apart:
+            return await self.on_plane(act)
+        return await self.office.readers.call(act, self.is_wanted, may_refuse=is_first)
 
     def page(self) -> Page | Refusal:
         """Which part of a list is wanted."""
@@ -117,6 +149,12 @@ class Page:
 
     limit: int
     after: str | None
+
+
+def client_waits(request: Request) -> bool:
+    """Whether the client of a request is still connected."""
+    is_connected: Callable[[], bool] | None = request.scope.get(IS_CONNECTED)
+    return is_connected is None or is_connected()
 
 
 def whole_number(text: str) -> int | None:
@@ -165,8 +203,10 @@ class Endpoint:
     body_shown: Any = None  # for the OpenAPI page, where the handler reads the body on its own terms
     any_case: bool = False  # whether the path is found in whatever case it is written
     say_no: Callable[[Refusal], Response] = say_no
+    error: Any = ErrorBody  # the type of the handler's own refusals, for the OpenAPI page
     role: Role | None = None  # the least that one needs; without it viewer for GET, else operator
     is_public: bool = False  # nobody has to sign in for it
+    is_paced: bool = False  # begun at a lower rate than others, before its body is read
     most_bytes: int = LARGEST_BODY  # of a body
     body_media_type: str = "application/json"
     is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
@@ -194,24 +234,43 @@ def route(endpoint: Endpoint) -> Route:
         if answer := forbid(request.scope, endpoint.needs):
             return answer
         try:
+            if endpoint.is_paced:
+                await request.app.state.office.paced.turn(partial(client_waits, request))
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
             call = Call(request, request.app.state.office)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
+            return await _answer(request, endpoint, outcome)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
         except Stopping as problem:
             return refuse(Trouble.STOPPING, problem.message, problem.hint)
-        if isinstance(outcome, Response):
-            return outcome
-        if isinstance(outcome, Refusal):
-            return endpoint.say_no(outcome)
-        encoded = await _maybe_off_the_loop(endpoint, msgspec.json.encode, outcome)
-        return Response(encoded, endpoint.status, media_type="application/json")
+        except TooBusy as problem:
+            answer = refuse(Trouble.TOO_MANY_READS, problem.message, problem.hint)
+            answer.headers["Retry-After"] = str(_RETRY_READ_SECONDS)
+            return answer
+        except ClientGone:
+            return Response()  # which nobody receives
 
     made = Route(endpoint.path, serve, methods=[endpoint.method])
     if endpoint.any_case:
         made.path_regex = re.compile(made.path_regex.pattern, re.IGNORECASE)
     return made
+
+
+async def _answer(request: Request, endpoint: Endpoint, outcome: Any) -> Response:  # noqa: ANN401 - of the endpoint's type
+    if isinstance(outcome, Response):
+        return outcome
+    if isinstance(outcome, Refusal):
+        return endpoint.say_no(outcome)
+    return Response(await _encode(request, endpoint, outcome), endpoint.status, media_type="application/json")
+
+
+async def _encode(request: Request, endpoint: Endpoint, outcome: Any) -> bytes:  # noqa: ANN401 - of the endpoint's type
+    if endpoint.is_bulky:
+        readers: ReaderPool = request.app.state.office.readers
+        with suppress(Stopping):  # what was done is answered, whatever else is going on
+            return await readers.call(partial(msgspec.json.encode, outcome), may_refuse=False)
+    return msgspec.json.encode(outcome)
 
 
 def _strange_parameter(request: Request, endpoint: Endpoint) -> Refusal | None:
@@ -226,24 +285,28 @@ def _strange_parameter(request: Request, endpoint: Endpoint) -> Refusal | None:
     return bad_request(f"{request.method} {request.url.path} has no parameter {name!r}.", takes)
 
 
-async def _maybe_off_the_loop(endpoint: Endpoint, act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
-    """Guests are answered on this loop: what may take long is done by a thread of its own."""
-    return await asyncio.to_thread(act, *args, **kwargs) if endpoint.is_bulky else act(*args, **kwargs)
-
-
 async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN401 - of the endpoint's type
     most = endpoint.largest_body
+    announced = whole_number(request.headers.get("content-length", ""))
+    if announced is not None and announced > most:
+        return _too_large(most)
     raw = bytearray()
     try:
         async for chunk in request.stream():
             raw += chunk
             if len(raw) > most:
-                return bad_request("The body is too large.", f"At most {most} bytes are read.")
+                return _too_large(most)
     except ClientDisconnect:
         return bad_request("The body has no end.")  # and nobody is there to be told
     if endpoint.body is bytes:  # the handler reads it on its own terms
         return bytes(raw)
-    return await _maybe_off_the_loop(endpoint, _decode, raw, request, endpoint.body)
+    if not endpoint.is_bulky:
+        return _decode(raw, request, endpoint.body)
+    return await Call(request, request.app.state.office).aside(_decode, raw, request, endpoint.body)
+
+
+def _too_large(most: int) -> Refusal:
+    return bad_request("The body is too large.", f"At most {most} bytes are read.")
 
 
 def _decode(raw: bytearray, request: Request, expected: Any) -> Any:  # noqa: ANN401 - a type, and a value of it

@@ -6,6 +6,7 @@ Each function reads one parameter, and raises `Malformed` with the refusal where
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, NamedTuple, TypeVar
@@ -16,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from forewarn.control.retention import Retention
 from forewarn.core.refusal import Refusal
 from forewarn.operator.endpoint import CSV, Call, Page, bad_cursor, bad_request
+from forewarn.operator.readers import ClientGone
 from forewarn.wire.choices import either
 from forewarn.wire.csv_rows import header_of
 from forewarn.wire.rest import Instant
@@ -148,8 +150,9 @@ async def as_csv(kind: type[msgspec.Struct], name: str, pages: AsyncIterator[byt
 
     async def told() -> AsyncIterator[bytes]:
         yield header_of(kind) + first
-        async for page in pages:
-            yield page
+        with suppress(ClientGone):
+            async for page in pages:
+                yield page
 
     headers = {"Content-Disposition": f'attachment; filename="{name}.csv"', "Vary": "Accept"}
     return StreamingResponse(told(), media_type=f"{CSV}; charset=utf-8; header=present", headers=headers)

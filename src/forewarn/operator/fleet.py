@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 from collections.abc import Iterable
 
@@ -21,6 +20,9 @@ from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
 from forewarn.operator.roles import Role
 from forewarn.wire.fleet_file import BadFleet, read_json_sections, write_json
 from forewarn.wire.rest import HostView, ScopeView, VmView, host_view, scope_view, vm_view
+
+_MOST_PROBLEMS = 100  # that a refusal lists
+_LONGEST_PROBLEM = 1000  # characters of one
 
 
 class VmList(msgspec.Struct):
@@ -143,25 +145,36 @@ async def show_scope(call: Call, _: Nothing) -> ScopeView | Refusal:
 async def show_fleet(call: Call, _: Nothing) -> Response:
     """The fleet in the words of a fleet file."""
     spec = await call.on_plane(describe, call.office.plane.world)
-    return Response(await asyncio.to_thread(write_json, spec), media_type="application/json")
+    return Response(await call.aside(write_json, spec), media_type="application/json")
 
 
 async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied | Refusal:
     """Make the fleet what the body says: all of it, or nothing."""
     try:
-        text = await asyncio.to_thread(read_json_sections, body)
+        text = await call.aside(read_json_sections, body)
     except BadFleet as problem:
-        return Refusal(Code.BAD_REQUEST, str(problem))
+        return Refusal(Code.BAD_REQUEST, _summary(problem))
 
     def write(plane: ControlPlane) -> FleetApplied | Refusal:
         outcome = plane.apply_fleet(text.spec, call.actor)
         problems = [each for each in outcome if isinstance(each, Problem)]
         if problems:
-            return Refusal(Code.NOT_ALLOWED, str(text.refusal(problems)))
+            return Refusal(Code.NOT_ALLOWED, _summary(text.refusal(problems)))
         differences = [each for each in outcome if isinstance(each, str)]
         return FleetApplied(differences, warnings(plane.world))
 
     return await call.on_plane(write, call.office.plane)
+
+
+def _summary(problem: BadFleet) -> str:
+    """The first problems, a line each, and how many more there are: a large fleet may have a million."""
+    lines = [
+        line if len(line) <= _LONGEST_PROBLEM else f"{line[:_LONGEST_PROBLEM]}..."
+        for line in problem.lines[:_MOST_PROBLEMS]
+    ]
+    if more := len(problem.lines) - len(lines):
+        lines.append(f"{more} more problems are not listed.")
+    return "\n".join(lines)
 
 
 PAGE = {"limit": "how many at the most, up to 1000", "after": "the value of `next` of the page before"}

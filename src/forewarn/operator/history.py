@@ -82,7 +82,7 @@ async def summarise(call: Call, _: Nothing) -> SummaryView | Refusal:
     summing, after = Summing(), None
     while True:
         read = partial(list_figures, wanted=wanted, after=after, limit=LARGEST_PAGE)
-        figures, after = await call.in_store(read)
+        figures, after = await call.in_store(read, is_first=after is None)
         summing.add(figures)
         if after is None:
             return summary_view(summing.summary())
@@ -93,7 +93,13 @@ def _rows(found: list[Line]) -> list[HistoryRow]:
 
 
 async def _read(
-    call: Call, wanted: Filter, after: Cursor | None, limit: int, make: Callable[[list[Line]], T]
+    call: Call,
+    wanted: Filter,
+    after: Cursor | None,
+    limit: int,
+    make: Callable[[list[Line]], T],
+    *,
+    is_first: bool = True,
 ) -> tuple[T, str | None]:
     """What is made of a page, on the thread that reads it; and where the next one begins."""
 
@@ -102,19 +108,20 @@ async def _read(
         is_more = len(found) > limit
         return make([line for _, line in found[:limit]]), str(found[limit - 1][0]) if is_more else None
 
-    return await call.in_store(read)
+    return await call.in_store(read, is_first=is_first)
 
 
 async def _pages(
     call: Call, wanted: Filter, after: Cursor | None, make: Callable[[list[Line]], T]
 ) -> AsyncIterator[T]:
     """What is made of each page, to the end; nothing is held in between."""
+    is_first = True
     while True:
-        made, then = await _read(call, wanted, after, LARGEST_PAGE, make)
+        made, then = await _read(call, wanted, after, LARGEST_PAGE, make, is_first=is_first)
         yield made
         if then is None:
             return
-        after = Cursor.parse(then)
+        after, is_first = Cursor.parse(then), False
 
 
 async def _in_csv(call: Call, wanted: Filter, after: Cursor | None, limit: int | None) -> AsyncIterator[bytes]:

@@ -23,7 +23,8 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The whole page."""
     listed = list(endpoints)
     bodies = [each.described_body for each in listed if each.body is not Nothing]
-    types = [each.answer for each in listed] + bodies + [ErrorBody]
+    errors = [each.error for each in listed if each.error is not ErrorBody]
+    types = [each.answer for each in listed] + bodies + errors + [ErrorBody]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema_of = {id(kind): schema for kind, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -43,7 +44,10 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 
 
 def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
-    error = {"application/json": {"schema": schema_of[id(ErrorBody)]}}
+    refused = schema_of[id(ErrorBody)]
+    if endpoint.error is not ErrorBody:  # a request that does not reach the handler is refused as all others are
+        refused = {"anyOf": [schema_of[id(endpoint.error)], refused]}
+    error = {"application/json": {"schema": refused}}
     parameters = [
         {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
         for name in _PARAMETER.findall(endpoint.path)

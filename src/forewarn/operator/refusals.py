@@ -33,6 +33,10 @@ class Trouble(StrEnum):
     STOPPING = "Stopping"
     TOO_MANY_LISTENERS = "TooManyListeners"
     TOO_MANY_PREVIEWS = "TooManyPreviews"
+    TOO_MANY_READS = "TooManyReads"
+    HEAD_TOO_LARGE = "HeadTooLarge"
+    BODY_TOO_LARGE = "BodyTooLarge"
+    TOO_SLOW = "TooSlow"
 
 
 class Occasion(NamedTuple):
@@ -60,6 +64,7 @@ OCCASIONS = MappingProxyType(
             HTTPStatus.NOT_FOUND, "there is no such path, VM, host, scope, event, operation or webhook"
         ),
         Trouble.METHOD_NOT_ALLOWED: Occasion(HTTPStatus.METHOD_NOT_ALLOWED, "the path does not take the method"),
+        Trouble.TOO_SLOW: Occasion(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in time"),
         Code.BUSY: Occasion(HTTPStatus.CONFLICT, "something else is under way and stands in the way"),
         Code.NOT_ALLOWED: Occasion(HTTPStatus.CONFLICT, "a rule forbids it as things are"),
         Code.LIMIT_REACHED: Occasion(
@@ -68,11 +73,17 @@ OCCASIONS = MappingProxyType(
         ),
         Code.NOTICE_TOO_SHORT: Occasion(HTTPStatus.CONFLICT, "the notice is below the least of its kind"),
         Code.ILLEGAL_STEP: Occasion(HTTPStatus.CONFLICT, "the event or operation has gone too far for it"),
+        Trouble.BODY_TOO_LARGE: Occasion(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is larger than any that a route takes"
+        ),
         Trouble.TOO_MANY_GUESSES: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that are not known came from one address in a minute"
         ),
         Trouble.TOO_MANY_PREVIEWS: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "previews of rollouts are made one at a time, and many wait already"
+        ),
+        Trouble.HEAD_TOO_LARGE: Occasion(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request line and headers are too large or too many"
         ),
         Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
         Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),
@@ -83,6 +94,9 @@ OCCASIONS = MappingProxyType(
         ),
         Trouble.TOO_MANY_LISTENERS: Occasion(
             HTTPStatus.SERVICE_UNAVAILABLE, "`/v1/stream` has as many listeners as it may; see `Retry-After`"
+        ),
+        Trouble.TOO_MANY_READS: Occasion(
+            HTTPStatus.SERVICE_UNAVAILABLE, "too many requests read the store already; see `Retry-After`"
         ),
     }
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 
 from forewarn.board.conduct import Conduct
@@ -34,7 +33,7 @@ async def show_report(call: Call, _: Nothing) -> Report | Refusal:
     known = await call.on_plane(_known_vms, office.plane)
     if vm is not None:
         return report_on_vm(office.conduct, vm, known, pace)
-    return await asyncio.to_thread(_report_on_all, office.conduct, page, known, pace)  # a thousand take a while
+    return await call.aside(_report_on_all, office.conduct, page, known, pace)  # a thousand take a while
 
 
 def _known_vms(plane: ControlPlane) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated
@@ -103,8 +102,8 @@ async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal | Resp
         )
     async with call.office.previews.turn():
         make_plan = await call.on_plane(call.office.plane.preview_rollout, wish)
-        plan = await asyncio.to_thread(make_plan)
-        return plan if isinstance(plan, Refusal) else await asyncio.to_thread(preview_view, plan)
+        plan = await call.aside(make_plan)
+        return plan if isinstance(plan, Refusal) else await call.aside(preview_view, plan)
 
 
 async def start(call: Call, body: RolloutBody) -> RolloutView | Refusal:

@@ -1,4 +1,4 @@
-"""Uvicorn, serving the operators' app inside a process that has an owner already.
+"""The operators' listener: it accepts connections within limits and lets uvicorn serve the app on them.
 
 It leaves signals alone, and it starts and stops as fast as it can: a test that needs a service should not have to
 wait for it.
@@ -16,20 +16,39 @@ import uvicorn
 from starlette.applications import Starlette
 
 from forewarn.config_values import Address, show_address
+from forewarn.descriptors import ExhaustionLog, is_exhaustion
 from forewarn.errors import ConfigError
+from forewarn.logs import get_logger
+from forewarn.operator.connection import OperatorConnection, OperatorLimits
+from forewarn.operator.pacing import Pacer
+
+log = get_logger()
 
 _DATE_SECONDS = 1.0
 _GOODBYE_SECONDS = 2.0
+_CANCEL_SECONDS = 1.0
 _LOOK_SECONDS = 0.005
+_BACKLOG = 128
+_RETRY_ACCEPT_SECONDS = 1.0
+_TLS_SHUTDOWN_SECONDS = 5.0
+_LOG_AGAIN_SECONDS = 60.0
 
 
 class OperatorServer(uvicorn.Server):
     """Serves one app on one bound socket until it is stopped."""
 
-    def __init__(self, app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        app: Starlette,
+        bound: socket.socket,
+        tls: ssl.SSLContext | None = None,
+        limits: OperatorLimits | None = None,
+    ) -> None:
         config = uvicorn.Config(
             app,
+            http="httptools",
             log_config=None,
+            log_level="error",  # a client must not be able to fill the log
             lifespan="off",
             access_log=False,
             ws="none",
@@ -37,9 +56,19 @@ class OperatorServer(uvicorn.Server):
             proxy_headers=False,  # who guesses is told apart by the address that called, not by one that it claims
         )
         config.load()
-        config.ssl = tls
         super().__init__(config)
+        self.limits = limits or OperatorLimits()
+        now = asyncio.get_running_loop().time
+        self.requests = Pacer(self.limits.requests_per_second, self.limits.burst)
+        self._accepts = Pacer(self.limits.connections_per_second, self.limits.burst)
+        self._tls = tls
         self._bound = bound
+        self._open: set[OperatorConnection] = set()
+        self._waiting: dict[OperatorConnection, None] = {}  # for a request; longest first
+        self._opening: set[asyncio.Task[None]] = set()
+        self._exhaustion = ExhaustionLog("operators", now)
+        self._full_since_log = 0
+        self._full_logged_at = -_LOG_AGAIN_SECONDS
         self._is_up = asyncio.Event()
         self._is_stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -64,6 +93,14 @@ class OperatorServer(uvicorn.Server):
         """Signals belong to the process, not to one of its listeners."""
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's signature
+        """Listen. Connections are accepted here, not by the loop: only so can they be limited from the start."""
+        self.servers = []
+        self._bound.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+        self._bound.listen(_BACKLOG)
+        self._accepting = asyncio.create_task(self._accept())
+        self.started = True
+
     async def main_loop(self) -> None:
         """Keep the date in the headers right until it is time to stop."""
         self._is_up.set()
@@ -72,12 +109,94 @@ class OperatorServer(uvicorn.Server):
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_stopping.wait(), _DATE_SECONDS)
 
-    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Hear nobody new; let those who are being answered finish, for a while."""
-        for server in self.servers:
-            server.close()
-        for bound in sockets or []:
-            bound.close()
+    # Accepting.
+
+    async def _accept(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                accepted, _ = await loop.sock_accept(self._bound)
+            except OSError as problem:  # the client has gone already, or there is no descriptor left
+                if is_exhaustion(problem):
+                    self._exhaustion.note(problem)
+                    await asyncio.sleep(_RETRY_ACCEPT_SECONDS)
+                continue
+            self._admit(accepted)
+            await asyncio.sleep(0)  # guests are answered between two connections of operators
+            await self._accepts.turn()
+
+    def _admit(self, accepted: socket.socket) -> None:
+        """Serve the connection; beyond the limit close the one that has waited longest, or else the new one."""
+        if len(self._open) >= self.limits.connections:
+            self._log_full()
+            longest = next(iter(self._waiting), None)
+            if longest is None:
+                accepted.close()
+                return
+            self.end_wait(longest)
+            longest.evict()
+        connection = OperatorConnection(self.config, self.server_state, self, accepted)
+        self._open.add(connection)
+        self.begin_wait(connection)
+        opening = asyncio.create_task(self._serve_connection(connection, accepted))
+        self._opening.add(opening)
+        opening.add_done_callback(self._opening.discard)
+
+    async def _serve_connection(self, connection: OperatorConnection, accepted: socket.socket) -> None:
+        accepted.setblocking(False)  # noqa: FBT003 - the standard library's own signature
+        within = {
+            "ssl": self._tls,
+            "ssl_handshake_timeout": self.limits.head_seconds,
+            "ssl_shutdown_timeout": _TLS_SHUTDOWN_SECONDS,
+        }
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: connection,
+                accepted,
+                **(within if self._tls else {}),  # type: ignore[arg-type] # each of its own type
+            )
+        except BaseException as problem:
+            accepted.close()
+            self.forget(connection)
+            if not isinstance(problem, OSError):  # a handshake that failed is the client's trouble
+                raise
+
+    def _log_full(self) -> None:
+        self._full_since_log += 1
+        now = asyncio.get_running_loop().time()
+        if now - self._full_logged_at >= _LOG_AGAIN_SECONDS:
+            log.warning(
+                "operator connection limit reached",
+                limit=self.limits.connections,
+                connections_over_limit=self._full_since_log,
+                hint="raise it with --operator-connections, or find who opens so many",
+            )
+            self._full_logged_at, self._full_since_log = now, 0
+
+    # What connections report.
+
+    def begin_wait(self, connection: OperatorConnection) -> None:
+        """The connection waits for a request."""
+        self._waiting[connection] = None
+
+    def end_wait(self, connection: OperatorConnection) -> None:
+        """The connection has a request to answer."""
+        self._waiting.pop(connection, None)
+
+    def forget(self, connection: OperatorConnection) -> None:
+        """The connection is closed."""
+        self._open.discard(connection)
+        self.end_wait(connection)
+
+    # Stopping.
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002 - uvicorn's signature
+        """Accept nobody new; let running requests finish for a while, then end them."""
+        self._accepting.cancel()
+        await asyncio.gather(self._accepting, return_exceptions=True)
+        self._bound.close()
+        for opening in self._opening:
+            opening.cancel()
         state = self.server_state
         for connection in list(state.connections):
             connection.shutdown()
@@ -85,8 +204,14 @@ class OperatorServer(uvicorn.Server):
             if not state.connections and not state.tasks:
                 return
             await asyncio.sleep(_LOOK_SECONDS)
-        for task in state.tasks:
+        unfinished = list(state.tasks)
+        for task in unfinished:
             task.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished, timeout=_CANCEL_SECONDS)
+        for left in list(self._open):
+            if left in state.connections:
+                left.abort()
 
 
 def bind(address: Address) -> socket.socket:

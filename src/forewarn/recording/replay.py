@@ -18,10 +18,12 @@ from forewarn.board.board import Board
 from forewarn.config_values import Address
 from forewarn.core.fleet import Vm
 from forewarn.core.refusal import Code, Refusal
+from forewarn.descriptors import open_limit, share
 from forewarn.edge.desk import Desk
-from forewarn.edge.limits import Limits
+from forewarn.edge.limits import MOST_CONNECTIONS, Limits
 from forewarn.edge.listener import GuestListener
 from forewarn.errors import ConfigError
+from forewarn.operator.connection import OperatorLimits
 from forewarn.operator.guard import is_loopback
 from forewarn.operator.server import OperatorServer, bind
 from forewarn.recording.playback import Playback, Scene, scenes_of
@@ -69,11 +71,13 @@ class Replay:
         self.metadata: list[Address] = []  # where guests are heard, once started
         self.operator: Address = ("", 0)
         self._board = Board()
+        shares = share(MOST_CONNECTIONS, OperatorLimits().connections, open_limit())
+        self._operator_limits = OperatorLimits(connections=shares.operators)
         self._desk = Desk(
             self._board,
             approve=self._approve,
             first_poll=_first_poll,
-            limits=Limits(requests_per_second=manner.requests_per_second),
+            limits=Limits(requests_per_second=manner.requests_per_second, connections=shares.guests),
         )
         self._operator_server: OperatorServer | None = None
         self._playing: asyncio.Task[None] | None = None
@@ -102,7 +106,7 @@ class Replay:
     async def _hear_operators(self, host: str, bound: socket.socket) -> None:
         try:
             self.operator = (host, bound.getsockname()[1])
-            server = OperatorServer(make_app(self), bound)
+            server = OperatorServer(make_app(self), bound, limits=self._operator_limits)
             await server.start()
         except BaseException:
             await self._listener.close()

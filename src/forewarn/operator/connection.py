@@ -1,0 +1,319 @@
+"""One operator's connection: uvicorn's HTTP protocol, with limits on bytes, time and requests.
+
+The limits apply where bytes come in, before a request is routed or authenticated. Bytes are parsed in small
+pieces, so that a limit is noticed before more than a piece has been taken in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any, Protocol
+
+import uvicorn
+from starlette.types import Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.server import ServerState
+
+from forewarn.operator.pacing import Pacer
+from forewarn.operator.refusals import Trouble, refuse
+
+IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
+_LINGER_SECONDS = 1.0  # for a client to read why it was refused
+_HEAD_PIECE = 1024
+_BODY_PIECE = 16 * 1024
+_MOST_PIPELINED = 64  # requests in one piece behind the one that is being answered
+_MOST_HELD_BYTES = 1024 * 1024  # unparsed bytes behind a request that is being answered
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorLimits:
+    """What operators' clients may use, signed in or not."""
+
+    connections: int = 256
+    head_bytes: int = 64 * 1024
+    header_fields: int = 128
+    body_bytes: int = 64 * 1024 * 1024
+    head_seconds: float = 10
+    body_seconds: float = 30
+    stall_seconds: float = 30
+    requests_per_second: float = 250
+    connections_per_second: float = 100
+    burst: int = 256
+
+
+# What each limit is, and what happens beyond it; the reference page is generated from it.
+IN_WORDS = MappingProxyType(
+    {
+        "connections": "open connections, `/v1/stream` included (`--operator-connections`); a new connection then "
+        "replaces the one that has waited longest for a request, or is closed at once if all are busy",
+        "head_bytes": "bytes of request line and headers, or of trailers; then 431",
+        "header_fields": "headers of a request; then 431",
+        "body_bytes": "bytes of any body; then 413. Most routes take less and answer 400",
+        "head_seconds": "seconds for the TLS handshake, and for a request's head to arrive; then 408",
+        "body_seconds": "seconds for a request's body to arrive; then 408",
+        "stall_seconds": "seconds during which a client takes none of its response; then the connection is closed",
+        "requests_per_second": "requests begun per second, after a burst; further ones wait their turn",
+        "connections_per_second": "connections accepted per second, after a burst; further ones wait",
+        "burst": "requests begun at once, and connections accepted at once, after a quiet moment",
+    }
+)
+
+
+class Registry(Protocol):
+    """Knows every open connection."""
+
+    limits: OperatorLimits
+    requests: Pacer
+
+    def begin_wait(self, connection: OperatorConnection) -> None:
+        """The connection waits for a request."""
+
+    def end_wait(self, connection: OperatorConnection) -> None:
+        """The connection has a request to answer."""
+
+    def forget(self, connection: OperatorConnection) -> None:
+        """The connection is closed."""
+
+
+class OperatorConnection(HttpToolsProtocol):
+    """Serves one client within the limits."""
+
+    def __init__(
+        self, config: uvicorn.Config, state: ServerState, registry: Registry, accepted: socket.socket
+    ) -> None:
+        super().__init__(config, state, {})
+        self.app = self._serve_in_turn
+        self._registry = registry
+        self._limits = registry.limits
+        self._socket = accepted
+        self._deadline: asyncio.TimerHandle | None = None
+        self._stall: asyncio.TimerHandle | None = None
+        self._lost = asyncio.Event()
+        self._awaits_head = True
+        self._has_begun = False  # whether a byte of the awaited head has come
+        self._overhead = 0  # bytes since the last byte of a body, or since the last request
+        self._field_count = 0
+        self._body_bytes = 0
+        self._objection: Trouble | None = None
+        self._held = bytearray()
+
+    # The transport's calls.
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
+        """Expect a request."""
+        super().connection_made(transport)
+        self._set_deadline(self._limits.head_seconds)
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        """Tell whoever works for this client that it is gone."""
+        self._lost.set()
+        self._clear_deadline()
+        self.resume_writing()
+        self._registry.forget(self)
+        super().connection_lost(problem)
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come, unless a request is still being answered."""
+        if self._objection is not None:
+            return
+        if self._held:
+            self._hold(data)
+            return
+        self._parse(data)
+
+    def pause_writing(self) -> None:
+        """Give the client some time to take its response."""
+        super().pause_writing()
+        if self._stall is None:
+            self._stall = self.loop.call_later(self._limits.stall_seconds, self.abort)
+
+    def resume_writing(self) -> None:
+        """Go on writing."""
+        if self._stall is not None:
+            self._stall.cancel()
+            self._stall = None
+        if self.flow is not None:
+            super().resume_writing()
+
+    # Parsing.
+
+    def _parse(self, data: bytes | bytearray) -> None:
+        rest = memoryview(bytes(data) if isinstance(data, bytearray) else data)
+        while rest and not self.transport.is_closing():
+            if self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete:
+                self._hold(rest)
+                return
+            if self._awaits_head and not self._has_begun:
+                self._has_begun = True
+                if self._deadline is None:
+                    self._set_deadline(self._limits.head_seconds)
+            size = _HEAD_PIECE if self._awaits_head else _BODY_PIECE
+            piece, rest = rest[:size], rest[size:]
+            self._overhead += len(piece)
+            super().data_received(piece)  # type: ignore[arg-type] # the parser takes any buffer
+            if self._overhead > self._limits.head_bytes:
+                self._objection = self._objection or Trouble.HEAD_TOO_LARGE
+            if self._objection is not None:
+                self._object(self._objection)
+                return
+
+    def _hold(self, data: bytes | memoryview) -> None:
+        """Keep bytes of later requests unparsed, and read no more, until this one is answered."""
+        self._held += data
+        self.flow.pause_reading()
+        if len(self._held) > _MOST_HELD_BYTES:
+            self.abort()
+
+    # The parser's calls.
+
+    def on_message_begin(self) -> None:
+        """A request begins."""
+        self._field_count = 0
+        self._body_bytes = 0
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header, or a trailer."""
+        self._field_count += 1
+        if self._field_count > self._limits.header_fields:
+            self._objection = Trouble.HEAD_TOO_LARGE
+        else:
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """The head is complete: begin the request, unless it was refused."""
+        if self._objection is None and len(self.pipeline) >= _MOST_PIPELINED:
+            self._objection = Trouble.HEAD_TOO_LARGE
+        if self._objection is not None:
+            return
+        self._overhead = 0
+        self._awaits_head = False
+        self._registry.end_wait(self)
+        self._set_deadline(self._limits.body_seconds)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._overhead = 0
+        self._body_bytes += len(body)
+        if self._body_bytes > self._limits.body_bytes:
+            self._objection = self._objection or Trouble.BODY_TOO_LARGE
+        if self._objection is None:
+            super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is complete."""
+        if self._objection is not None:
+            return
+        self._overhead = 0
+        self._await_head()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the bytes that have come meanwhile."""
+        super().on_response_complete()
+        if self.transport.is_closing():
+            return
+        if self._awaits_head and not self.pipeline:
+            self._registry.begin_wait(self)
+        if self._held:
+            held, self._held = self._held, bytearray()
+            self._parse(held)
+
+    def _await_head(self) -> None:
+        self._awaits_head = True
+        self._has_begun = False
+        self._clear_deadline()
+        if self.cycle is None or self.cycle.response_complete:  # answered before its body was complete
+            self._registry.begin_wait(self)
+
+    # Deadlines and refusals.
+
+    def _set_deadline(self, seconds: float) -> None:
+        self._clear_deadline()
+        self._deadline = self.loop.call_later(seconds, self._time_out)
+
+    def _clear_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _time_out(self) -> None:
+        if self._awaits_head and not self._has_begun:
+            self.transport.close()  # it never sent a byte
+        else:
+            self._object(Trouble.TOO_SLOW)
+
+    def _object(self, trouble: Trouble) -> None:
+        """Refuse what is coming in, and close; a response that is under way is cut off."""
+        self._objection = trouble
+        self._clear_deadline()
+        if self.transport.is_closing():
+            return
+        is_answering = self.cycle is not None and not self.cycle.response_complete
+        if self.pipeline or (is_answering and (self._awaits_head or self.cycle.response_started)):
+            self.abort()
+            return
+        message, hint = _OBJECTIONS[trouble]
+        answer = refuse(trouble, message, hint)
+        status = HTTPStatus(answer.status_code)
+        head = f"HTTP/1.1 {status} {status.phrase}\r\nconnection: close\r\n".encode()
+        fields = b"".join(b"%s: %s\r\n" % each for each in answer.raw_headers)
+        self.transport.write(head + fields + b"\r\n" + bytes(answer.body))
+        if self.transport.can_write_eof():  # closing over unread bytes would reset the connection, answer and all
+            self.flow.pause_reading()
+            self.transport.write_eof()
+            self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+        else:
+            self.transport.close()
+
+    def abort(self) -> None:
+        """Close at once, whatever is under way."""
+        self._objection = self._objection or Trouble.STOPPING
+        self.transport.abort()
+
+    def evict(self) -> None:
+        """Close a connection that waits for a handshake or a request."""
+        with suppress(OSError):  # the client may have closed it
+            self._socket.shutdown(socket.SHUT_RDWR)
+
+    # The application's side.
+
+    def is_connected(self) -> bool:
+        """Whether the client is still there; any thread may ask."""
+        return not self._lost.is_set()
+
+    async def _serve_in_turn(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer when it is this request's turn and somebody still waits for it."""
+        scope[IS_CONNECTED] = self.is_connected
+        has_started = False
+
+        async def send_and_note(message: Any) -> None:  # noqa: ANN401 - what ASGI sends
+            nonlocal has_started
+            has_started = True
+            await send(message)
+
+        try:
+            await self._registry.requests.turn(self.is_connected)
+            if self.is_connected():
+                await self.config.loaded_app(scope, receive, send_and_note)
+        except asyncio.CancelledError:  # the service stops
+            if has_started:
+                self.abort()
+                await self._lost.wait()
+            else:
+                answer = refuse(Trouble.STOPPING, "The service is stopping.", "Try again when it is back.")
+                answer.headers["Connection"] = "close"
+                await answer(scope, receive, send)
+
+
+_OBJECTIONS = {
+    Trouble.HEAD_TOO_LARGE: ("The request's headers are too large.", "Send fewer or shorter headers."),
+    Trouble.BODY_TOO_LARGE: ("The request's body is too large.", "Send less at once."),
+    Trouble.TOO_SLOW: ("The request did not arrive in time.", "Send it again, faster."),
+}

@@ -1,0 +1,247 @@
+"""The operators' listener keeps its limits on connections, heads, bodies and time."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import ssl
+from pathlib import Path
+
+import pytest
+from structlog.testing import capture_logs
+
+from forewarn.operator import server as server_module
+from forewarn.operator.tls import server_context
+from tests.operator.serving import GET, answer, listening, status
+from tests.running import wait_until
+from tests.sign_in.certificates import make_certificate, trusting
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory with an authority and a certificate."""
+    return make_certificate(tmp_path_factory.mktemp("tls")).parent
+
+
+def secured(files: Path) -> ssl.SSLContext | None:
+    return server_context(files / "server.pem", files / "server.key")
+
+
+def test_new_connection_replaces_the_one_that_has_waited_longest():
+    with listening(connections=3) as listener:
+        silent = [listener.connect() for _ in range(3)]
+        wait_until(lambda: len(listener.server._open) == 3, "the silent connections")
+
+        with listener.connect() as new:
+            new.sendall(GET)
+            replied = status(new)
+        closed = answer(silent[0])
+        silent[1].sendall(GET)
+        still_served = status(silent[1])
+
+    assert (replied, closed, still_served) == (200, b"", 200)
+
+
+def test_connection_is_closed_at_once_when_all_others_are_busy():
+    with listening(connections=2) as listener, capture_logs() as logged:
+        busy = [listener.connect() for _ in range(2)]
+        for each in busy:
+            each.sendall(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: not listener.server._waiting and len(listener.server._open) == 2, "both requests")
+
+        closed = [answer(listener.connect()) for _ in range(5)]
+        listener.soon(listener.may_answer.set)
+        replied = [status(each) for each in busy]
+
+    assert closed == [b""] * 5
+    assert replied == [200, 200]
+    assert [each["event"] for each in logged] == ["operator connection limit reached"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (b"", 0),
+        (b"GET / HT", 408),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\n", 408),
+        (b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nhalf", 408),
+        (b"POST /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n", 408),
+    ],
+    ids=["silent", "half a line", "half a head", "half a body", "half a chunked body"],
+)
+def test_request_that_does_not_arrive_in_time_is_refused(sent: bytes, expected: int):
+    with listening(head_seconds=0.2, body_seconds=0.2) as listener, listener.connect() as wire:
+        wire.sendall(sent)
+
+        assert status(wire) == expected
+
+
+def test_time_for_a_head_is_not_extended_by_sending_it_slowly():
+    with listening(head_seconds=0.3) as listener, listener.connect() as wire:
+        wire.sendall(b"GET /")
+        wire.settimeout(0.02)
+        got = b""
+        for _ in range(2000):  # a byte now and then, until the listener has had enough
+            with contextlib.suppress(TimeoutError, BrokenPipeError, ConnectionResetError):
+                wire.sendall(b"x")
+                got = wire.recv(65536)
+            if got:
+                break
+
+        assert got.startswith(b"HTTP/1.1 408")
+
+
+def test_second_request_of_a_connection_has_to_arrive_in_time_too():
+    with listening(head_seconds=0.2) as listener, listener.connect() as wire:
+        wire.sendall(GET)
+        first = status(wire)
+        wire.sendall(b"GET /at")
+
+        assert (first, status(wire)) == (200, 408)
+
+
+HEAD = b"GET /at-once HTTP/1.1\r\nHost: localhost\r\n"
+CHUNKED = b"POST /at-once HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD + b"X: " + b"x" * 70_000,
+        HEAD + b"X: y\r\n" * 200 + b"\r\n",
+        b"GET /" + b"x" * 70_000,
+    ],
+    ids=["one long header", "many headers", "long target"],
+)
+def test_head_beyond_the_limit_is_431(sent: bytes):
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(sent)
+
+        assert status(wire) == 431
+        wait_until(lambda: not listener.server._open, "the connection to be closed")
+        assert listener.answered == []
+
+
+def test_refusal_of_a_head_has_the_usual_shape():
+    with listening(head_bytes=2048) as listener, listener.connect() as wire:
+        wire.sendall(HEAD + b"X: " + b"x" * 3000)
+        got = answer(wire)
+
+    assert got.startswith(b"HTTP/1.1 431 Request Header Fields Too Large\r\n")
+    assert b'"code":"HeadTooLarge"' in got
+
+
+@pytest.mark.parametrize("tail", [b"1;" + b"x" * 5000, b"0\r\nX: " + b"x" * 5000], ids=["extension", "trailer"])
+def test_bytes_around_a_chunked_body_count_as_head(tail: bytes):
+    with listening(head_bytes=2048) as listener, listener.connect() as wire:
+        wire.sendall(CHUNKED.replace(b"/at-once", b"/body") + tail)
+
+        assert status(wire) == 431
+
+
+def test_body_beyond_the_limit_of_all_routes_is_413():
+    with listening(body_bytes=100_000) as listener, listener.connect() as wire:
+        wire.sendall(b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100001\r\n\r\n" + b"x" * 100_001)
+
+        assert status(wire) == 413
+
+
+def test_body_within_the_limit_arrives_whole():
+    with listening(body_bytes=100_000) as listener, listener.connect() as wire:
+        wire.sendall(b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n" + b"x" * 100_000)
+
+        assert answer(wire).endswith(b"\r\n\r\n100000")
+
+
+def test_client_that_takes_nothing_of_its_response_is_closed():
+    with listening(stall_seconds=0.2) as listener, listener.connect() as wire:
+        wire.sendall(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert listener.is_asked.wait(30)
+
+        wait_until(lambda: not listener.server._open, "the connection to be closed")
+        assert listener.server.server_state.connections == set()
+
+
+# Pipelining.
+
+
+def test_pipelined_requests_are_answered_in_order():
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(b"".join(GET.replace(b"/at-once", b"/at-once?n=%d" % n) for n in range(300)))
+        got = b""
+        while got.count(b"HTTP/1.1 200") < 300:
+            got += wire.recv(65536)
+
+    assert listener.answered == [str(n) for n in range(300)]
+
+
+def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answered():
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert listener.is_asked.wait(30)
+        wire.settimeout(1)
+        with contextlib.suppress(TimeoutError):  # once the buffers of the kernel are full
+            for _ in range(200):
+                wire.sendall(GET * 5000)
+        (connection,) = listener.server._open
+
+        assert len(connection._held) <= 1024 * 1024
+        assert len(connection.pipeline) == 0
+        assert connection.flow.read_paused
+
+
+# TLS.
+
+
+def test_handshake_that_never_ends_is_counted_and_closed(files: Path):
+    with listening(secured(files), head_seconds=0.3, connections=5) as listener:
+        silent = [listener.connect() for _ in range(5)]
+        wait_until(lambda: len(listener.server._open) == 5, "the silent connections")
+        closed = [answer(each) for each in silent]
+        wait_until(lambda: not listener.server._open, "the listener to forget them")
+
+    assert closed == [b""] * 5
+
+
+def test_client_connects_while_handshakes_hang(files: Path):
+    with listening(secured(files), connections=3) as listener:
+        for _ in range(9):
+            listener.connect()
+        with trusting(files / "ca.pem").wrap_socket(listener.connect(), server_hostname="localhost") as wire:
+            wire.sendall(GET)
+            replied = status(wire)
+
+    assert replied == 200
+
+
+# Stopping.
+
+
+def test_request_under_way_at_a_stop_is_refused_as_usual_and_leaves_no_trace(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(server_module, "_GOODBYE_SECONDS", 0.1)
+    with caplog.at_level(logging.DEBUG), listening() as listener, listener.connect() as wire:
+        wire.sendall(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert listener.is_asked.wait(30)
+        listener.on_loop(listener.server.stop())
+        got = answer(wire)
+
+    assert got.startswith(b"HTTP/1.1 503")
+    assert b'"code":"Stopping"' in got
+    assert [each for each in caplog.records if each.exc_info] == []
+
+
+def test_response_under_way_at_a_stop_is_cut_off_without_a_trace(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    monkeypatch.setattr(server_module, "_GOODBYE_SECONDS", 0.1)
+    with caplog.at_level(logging.DEBUG), listening() as listener, listener.connect() as wire:
+        wire.sendall(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert listener.is_asked.wait(30)
+        listener.on_loop(listener.server.stop())
+        wait_until(lambda: not listener.server._open, "the connection to be closed")
+        wire.shutdown(socket.SHUT_WR)
+
+    assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
