@@ -91,6 +91,10 @@ SO_IT_IS = {
         '[[expect]]\ntime = "20m"\nvm = "spot-0"\nkind = "Reboot"\nphase = "Cancelled"\n'
         '[[expect]]\ntime = "20m"\nvm = "spot-0"\nkind = "Preempt"\nphase = "Completed"\n'
     ),
+    "a live migration, which announces five seconds": (
+        f'{MAINTAIN}by = "live_migration"\n[[hosts]]\nname = "spare"\n'
+        '[[expect]]\ntime = "2m"\nvm = "app-0"\nduration_seconds = 5\n'
+    ),
     "a VM that runs on as its host has failed before it was deleted": (
         f'{FAILED_HOST}[[at]]\ntime = "30m"\ndo = "restart"\nvm = "gone-0"\n'
         '[[expect]]\ntime = "29m"\nvm = "gone-0"\nstate = "running"\n'
