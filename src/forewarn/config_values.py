@@ -16,8 +16,8 @@ from forewarn.wire.times import parse_instant
 _MOST = 1_000_000_000  # in seconds, some thirty years
 _MOST_DAYS = 36_500
 
-# How long the platform works on a machine, by the medians of Azure's own events. With the default lead of 5 s an event
-# is Started for ten minutes, that of a live migration for five.
+# How long the platform works on a machine, by the medians of Azure's own events. With the default lead of 5 s an
+# event is Started for ten minutes, that of a live migration for five.
 _AZURE = "azure"
 AZURE_SECONDS: Mapping[Action, float] = {
     Action.FREEZE: 595,

@@ -210,18 +210,44 @@ def test_an_acknowledged_event_starts(arm: Arm, resource: str, target: str, gues
     assert [each["EventStatus"] for each in reader.events()] == ["Started"]
 
 
-@pytest.mark.parametrize("tail", ["acknowledge", "list/acknowledge"])
+@pytest.mark.parametrize("tail", ["", "/acknowledge", "/list/acknowledge"])
 def test_several_events_are_acknowledged_together(arm: Arm, tail: str):
     reader = arm.service.guest("pool_0")
     reader.document()
     arm.begin("POST", scale_set("pool") + "/restart", {"instanceIds": ["0", "1"]})
     events = [each["EventId"] for each in reader.events()]
-    path = f"{scale_set('pool')}/providers/microsoft.maintenance/scheduledEvents/{tail}"
+    path = f"{scale_set('pool')}/providers/microsoft.maintenance/scheduledEvents{tail}"
 
-    reply = arm.ask("POST", path, {"value": events})
+    reply = arm.ask("POST", path, {"value": [*events, events[0].lower()]})
 
     assert (reply.status, reply.json) == (200, {"value": "Successfully Approved"})
     assert [each["EventStatus"] for each in reader.events()] == ["Started", "Started"]
+
+
+def test_each_event_of_a_list_that_is_not_open_at_the_resource_is_named(arm: Arm):
+    reader = arm.service.guest("solo")
+    reader.document()
+    arm.begin("POST", vm("solo") + "/restart")
+    event = reader.events()[0]["EventId"]
+    path = f"{vm('twin')}/providers/Microsoft.Maintenance/scheduledevents"
+
+    reply = arm.ask("POST", path, {"value": [event, "no-id", event.lower()]})
+
+    failed = reply.json["error"]
+    assert (reply.status, failed["code"]) == (400, "AcknowledgeFailed")
+    assert [(each["target"], each["code"]) for each in failed["details"]] == [
+        (event, "ResourceNotFound"),
+        ("no-id", "ResourceNotFound"),
+    ]
+    assert reader.events()[0]["EventStatus"] == "Scheduled"
+
+
+def test_a_list_of_events_of_an_unknown_resource_is_not_found(arm: Arm):
+    path = f"{vm('nope')}/providers/Microsoft.Maintenance/scheduledevents"
+
+    answer = arm.refused("POST", path, {"value": ["00000000-0000-4000-8000-000000000000"]})
+
+    assert (answer.status, answer.code) == (404, "ResourceNotFound")
 
 
 def test_no_event_is_acknowledged_if_one_is_not_open(arm: Arm):
@@ -262,8 +288,9 @@ def test_an_event_is_not_found_at_a_resource_that_it_does_not_concern(arm: Arm, 
     assert reader.events()[0]["EventStatus"] == "Scheduled"
 
 
-def test_an_empty_list_of_events_is_refused(arm: Arm):
-    path = f"{vm('solo')}/providers/Microsoft.Maintenance/scheduledevents/acknowledge"
+@pytest.mark.parametrize("tail", ["", "/acknowledge"])
+def test_an_empty_list_of_events_is_refused(arm: Arm, tail: str):
+    path = f"{vm('solo')}/providers/Microsoft.Maintenance/scheduledevents{tail}"
 
     answer = arm.refused("POST", path, {"value": []})
 

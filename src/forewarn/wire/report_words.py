@@ -302,8 +302,9 @@ def _approved_late(found: Found, _notes: GuestNotes, _now: Moment, _pace: Pace) 
 
 def _approved_others(found: Found, _notes: GuestNotes, _now: Moment, _pace: Pace) -> str:
     return (
-        f"It approved {_which(found)}, which does not name it. Every VM of a scope may approve for the others. If it is "
-        "not meant to, approve only events whose Resources hold its own name, the compute.name of /metadata/instance."
+        f"It approved {_which(found)}, which does not name it. Every VM of a scope may approve for the others. If "
+        "it is not meant to, approve only events whose Resources hold its own name, the compute.name of "
+        "/metadata/instance."
     )
 
 
