@@ -146,13 +146,13 @@ def as_days(value: object) -> int:
 
 def as_simulated_seconds(value: object) -> dict[Action, float]:
     """`reboot=60,redeploy=120`, the same as a list, or a table; `azure` in a list is AZURE_SECONDS."""
-    pairs: list[tuple[object, object]] = []
+    pairs: list[tuple[str, object]] = []
     if isinstance(value, Mapping):
         pairs = list(value.items())
     else:
         for text in as_texts(value):
-            name, _, seconds = text.partition("=")
-            pairs += AZURE_SECONDS.items() if text.strip() == _AZURE else [(name.strip(), seconds)]
+            action, _, given = text.partition("=")
+            pairs += AZURE_SECONDS.items() if text == _AZURE else [(action.strip(), given)]
     known = {action.value for action in Action}
     for name, seconds in pairs:
         if name not in known:

@@ -34,7 +34,7 @@ OCCASIONS = MappingProxyType(
         "NotFound": Occasion(HTTPStatus.NOT_FOUND, "there is no such operation, or no such path"),
         "AcknowledgeFailed": Occasion(
             HTTPStatus.BAD_REQUEST,
-            "some events of a list could not be approved: `details` names each by `target`; the others are approved",
+            "some events of a list cannot be approved: `details` names each by `target`; the others are approved",
         ),
         "Conflict": Occasion(HTTPStatus.CONFLICT, "another operation stands in the way; the message names it"),
         "OperationNotAllowed": Occasion(HTTPStatus.CONFLICT, "a rule forbids it as things are"),
