@@ -220,7 +220,8 @@ SETTINGS = (
         "simulated_seconds",
         as_simulated_seconds,
         "ACTION=SECONDS",
-        "How long simulated actions take, e.g. reboot=60; may repeat (default for a freeze: what it announces).",
+        "How long simulated actions take, e.g. reboot=60; may repeat. azure: as long as on Azure, where an event "
+        "stays Started for 10 minutes, 5 for a live migration (default for a freeze: what it announces).",
         repeats=True,
     ),
     Setting("location", as_text, "NAME", "The location that guests and clients are told (default local)."),

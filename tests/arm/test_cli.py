@@ -23,6 +23,7 @@ _IN_RG = {"resource_group": "rg"}
 _ACTED_ON = ("restarted", "forced", "redeployed", "stopped", "switched", "deleted")
 FLEET: dict[str, Any] = {
     "hosts": [{"name": f"host-{number}"} for number in range(5)],
+    "availability_sets": [{"name": "as1", **_IN_RG}],
     "scale_sets": [
         {"name": "ss1", "capacity": 3, "hosts": ["host-0", "host-1", "host-2"], **_IN_RG},
         {"name": "ss-spot", "capacity": 2, "priority": "Spot", **_IN_RG},
@@ -33,6 +34,7 @@ FLEET: dict[str, Any] = {
         {"name": "maintained", "host": "host-4", **_IN_RG},
         {"name": "spot", "priority": "Spot", "addresses": ["127.4.1.1"], **_IN_RG},
         {"name": "waiting", "addresses": ["127.4.1.2"], **_IN_RG},
+        {"name": "idle", "addresses": ["127.4.1.4"], "terminate_notification": "PT5M", **_IN_RG},
         {"name": "hurried", "addresses": ["127.4.1.3"], **_IN_RG},
     ],
 }
@@ -103,12 +105,55 @@ def test_a_command_does_what_it_says_and_ends_well(cloud: Cloud, command: str, v
         ("vmss list -g rg --query [].name", ["shrinking", "ss-spot", "ss1"]),
         ("vmss list-instances -g rg -n ss1 --query [].name", ["ss1_0", "ss1_1", "ss1_2"]),
         ("vmss show -g rg -n ss1 --query sku.capacity", 3),
+        (
+            "vmss get-instance-view -g rg -n ss1 --query virtualMachine.statusesSummary",
+            [{"code": "PowerState/running", "count": 3}, {"code": "ProvisioningState/succeeded", "count": 3}],
+        ),
+        (
+            "vmss get-instance-view -g rg -n ss1 --instance-id '*' --query [].statuses[1].code",
+            ["PowerState/running"] * 3,
+        ),
+        ("resource list --query \"[?name=='waiting'].type\"", ["Microsoft.Compute/virtualMachines"]),
+        (
+            "resource list -g rg --resource-type Microsoft.Compute/virtualMachineScaleSets --query [].name",
+            ["shrinking", "ss-spot", "ss1"],
+        ),
+        ("resource list -n as1 --query [].provisioningState", ["Succeeded"]),
+        ("resource list --tag nobody=has --query [].name", []),
         ("group show -n rg --query name", "rg"),
         (f"rest --method get --url '{SUBSCRIPTION}/resourceGroups/rg?api-version=2024-07-01' --query name", "rg"),
     ],
 )
 def test_a_question_is_answered(cloud: Cloud, command: str, answer: Any):
     assert cloud.shell.json(command) == answer
+
+
+@pytest.mark.parametrize("kind", ["vm", "vmss", "vm availability-set"])
+@pytest.mark.parametrize("is_approved", [False, True])
+def test_flags_of_the_events_policy_round_trip(cloud: Cloud, kind: str, is_approved: bool):  # noqa: FBT001 - a row
+    name = {"vm": "waiting", "vmss": "ss1", "vm availability-set": "as1"}[kind]
+    flags = f"--scheduled-events-api-version 2020-07-01 --enable-all-instance-down {str(is_approved).lower()}"
+
+    told = cloud.shell.json(f"{kind} update -g rg -n {name} {flags} --query scheduledEventsPolicy")
+
+    target = told["scheduledEventsAdditionalPublishingTargets"]["eventGridAndResourceGraph"]
+    assert target["scheduledEventsApiVersion"] == "2020-07-01"
+    assert told["allInstancesDown"] == {"automaticallyApprove": is_approved}
+    assert cloud.shell.json(f"{kind} show -g rg -n {name} --query scheduledEventsPolicy") == told
+
+
+def test_an_event_of_machines_that_are_all_down_waits_where_the_flag_says_so(cloud: Cloud):
+    guest = cloud.service.guest("idle")
+    guest.document()
+    cloud.shell.run("az vm stop -g rg -n idle")
+
+    cloud.shell.run("az vm update -g rg -n idle --enable-all-instance-down false --query name")
+    cloud.shell.run("az vm delete -g rg -n idle -y --no-wait")
+    while_it_says_no = [event["EventStatus"] for event in guest.events()]
+    cloud.shell.run("az vm update -g rg -n idle --enable-all-instance-down true --query name")
+
+    assert while_it_says_no == ["Scheduled"]
+    wait_until(lambda: cloud.effects("idle") == ["stop", "delete"], "the deletion")
 
 
 def test_what_is_not_there_is_told_as_azure_tells_it(cloud: Cloud):

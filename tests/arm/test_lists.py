@@ -198,3 +198,82 @@ def test_an_instance_tells_its_number_and_its_model(arm: Arm):
     assert (found["instanceId"], found["name"]) == ("2", "pool_2")
     assert found["type"] == "Microsoft.Compute/virtualMachineScaleSets/virtualMachines"
     assert found["properties"]["latestModelApplied"] is True
+
+
+# Resources of every type.
+
+RESOURCES = f"{ROOT}/resources"
+IN_OTHER = ["alone", "batch", "db", "db-0", "flex"]
+
+
+def test_resources_are_the_vms_and_sets_of_all_groups(arm: Arm):
+    names = [name for page in follow(arm, RESOURCES) for name in page]
+
+    sets = [*FLEET["availability_sets"], *FLEET["scale_sets"]]
+    assert sorted(names) == sorted(each["name"] for each in [*sets, *FLEET["vms"]])
+
+
+def test_resources_of_a_group_are_listed_under_it(arm: Arm):
+    assert sorted(arm.names(group("OTHER") + "/resources")) == IN_OTHER
+
+
+def test_resources_come_in_pages(arm: Arm):
+    pages = follow(arm, group("other") + "/resources", **{"$top": "2"})
+
+    assert [len(page) for page in pages] == [2, 2, 1]
+    assert sorted(name for page in pages for name in page) == IN_OTHER
+
+
+def test_a_resource_is_told_with_what_every_type_has(arm: Arm):
+    asked = {"$filter": "name eq 'solo'", "$expand": "createdTime,changedTime,provisioningState"}
+
+    (found,) = arm.get(RESOURCES, **asked)["value"]
+
+    assert found == {
+        "id": vm("solo"),
+        "name": "solo",
+        "type": "Microsoft.Compute/virtualMachines",
+        "location": "local",
+        "tags": {"team": "blue", "env": "test"},
+        "zones": ["1"],
+        "provisioningState": "Succeeded",
+    }
+
+
+@pytest.mark.parametrize(
+    ("asked", "names"),
+    [
+        ("resourceGroup eq 'Other'", IN_OTHER),
+        (
+            "resourceGroup eq 'other' and resourceType eq 'microsoft.compute/VIRTUALMACHINES'",
+            ["alone", "db-0", "flex"],
+        ),
+        ("resourceType eq 'Microsoft.Compute/availabilitySets'", ["db", "web"]),
+        ("resourceType eq 'Microsoft.Compute/disks'", []),
+        ("name eq 'SOLO'", ["solo"]),
+        ("name eq 'solo' and location eq 'local'", ["solo"]),
+        ("name eq 'solo' and location eq 'westus'", []),
+        ("tagname eq 'team'", ["solo"]),
+        ("tagName eq 'Team' and tagValue eq 'blue'", ["solo"]),
+        ("tagName eq 'team' and tagValue eq 'test'", []),
+        ("tagvalue eq 'test'", ["solo"]),
+        ("startswith(tagname, 'te')", ["solo"]),
+        ("resourceGroup eq 'this and that'", []),
+    ],
+)
+def test_resources_are_filtered(arm: Arm, asked: str, names: list[str]):
+    assert sorted(arm.names(RESOURCES, **{"$filter": asked})) == names
+
+
+@pytest.mark.parametrize(
+    "asked", ["plan eq 'x'", "name ne 'x'", "name eq x", "name eq 'x' or name eq 'y'", "and", "name eq 'x' and"]
+)
+def test_a_filter_of_resources_that_is_not_known_is_refused(arm: Arm, asked: str):
+    answer = arm.refused("GET", RESOURCES, **{"$filter": asked})
+
+    assert (answer.status, answer.code) == (400, "InvalidParameter")
+    assert answer.message.startswith("$filter: ")
+
+
+def test_resources_of_an_unknown_group_are_not_found(arm: Arm):
+    assert arm.refused("GET", group("nope") + "/resources").code == "ResourceGroupNotFound"

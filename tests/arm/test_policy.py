@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.arm.caller import Arm, approves, availability_set, instance, scale_set, vm
+from tests.arm.caller import Arm, approves, availability_set, instance, scale_set, terminate_notice, vm
 
 REBOOT = approves(userInitiatedReboot=True)
 REDEPLOY = approves(userInitiatedRedeploy=True)
@@ -181,6 +181,98 @@ def test_nobody_is_asked_where_all_instances_are_down_unless_the_policy_says_so(
     assert (event["EventType"], event["EventStatus"]) == ("Terminate", status)
 
 
+def announced(arm: Arm, guest: str) -> list[str]:
+    """How the events in a document stand."""
+    return [event["EventStatus"] for event in arm.service.guest(guest).events()]
+
+
+def put_out(arm: Arm, *paths: str) -> None:
+    """Stop machines."""
+    for path in paths:
+        arm.begin("POST", f"{path}/powerOff")
+    arm.service.advance(minutes=1)
+
+
+_HOLDERS = pytest.mark.parametrize(
+    ("holder", "members", "guest"),
+    [
+        (scale_set("pool"), [instance("pool", number) for number in range(3)], "pool_0"),
+        (availability_set("web"), [vm(f"web-{number}") for number in range(3)], "web-0"),
+    ],
+    ids=["scale set", "availability set"],
+)
+
+
+@pytest.fixture
+def web_with_notice(arm: Arm) -> Arm:
+    """The same service, where deletions of VMs of the availability set are announced, too."""
+    for number in range(3):
+        arm.patch(vm(f"web-{number}"), {"properties": terminate_notice("PT10M")})
+    return arm
+
+
+@_HOLDERS
+def test_an_event_is_approved_once_the_last_vm_of_its_scope_is_down(
+    web_with_notice: Arm, holder: str, members: list[str], guest: str
+):
+    arm = web_with_notice
+    put_policy(arm, holder, approves(allInstancesDown=True))
+    arm.service.guest(guest).document()
+    put_out(arm, *members[1:])
+    arm.begin("DELETE", members[2])
+    while_one_is_up = announced(arm, guest)
+
+    put_out(arm, members[0])
+
+    assert while_one_is_up == ["Scheduled"]
+    assert [row["approved_by"] for row in arm.service.get("/v1/history")["history"] if row["kind"]] == [
+        "AllInstancesDown"
+    ]
+
+
+@_HOLDERS
+def test_with_all_vms_down_an_event_waits_for_its_notice_where_the_policy_says_no(
+    web_with_notice: Arm, holder: str, members: list[str], guest: str
+):
+    arm = web_with_notice
+    put_policy(arm, holder, approves(allInstancesDown=False))
+    arm.service.guest(guest).document()
+    put_out(arm, *members)
+
+    arm.begin("DELETE", members[2])
+    arm.service.advance(minutes=9)
+
+    assert announced(arm, guest) == ["Scheduled"]
+
+
+@_HOLDERS
+def test_a_policy_that_is_changed_takes_effect_on_an_event_that_waits(
+    web_with_notice: Arm, holder: str, members: list[str], guest: str
+):
+    arm = web_with_notice
+    put_policy(arm, holder, approves(allInstancesDown=False))
+    arm.service.guest(guest).document()
+    put_out(arm, *members)
+    arm.begin("DELETE", members[2])
+
+    arm.patch(holder, {"properties": approves(allInstancesDown=True)})
+
+    assert announced(arm, guest) == ["Started"]
+
+
+@pytest.mark.parametrize("refusing", ["FrontEnd_IN_0", "FrontEnd_IN_1"])
+def test_vms_that_share_a_document_all_have_to_approve_while_they_are_down(arm: Arm, refusing: str):
+    arm.patch(vm(refusing), {"properties": approves(allInstancesDown=False)})
+    for name in ("FrontEnd_IN_0", "FrontEnd_IN_1"):
+        arm.patch(vm(name), {"properties": terminate_notice("PT10M")})
+    arm.service.guest("FrontEnd_IN_0").document()
+    put_out(arm, vm("FrontEnd_IN_0"), vm("FrontEnd_IN_1"))
+
+    arm.begin("DELETE", vm("FrontEnd_IN_0"))
+
+    assert announced(arm, "FrontEnd_IN_0") == ["Scheduled"]
+
+
 # Microsoft.Maintenance.
 
 
@@ -210,18 +302,44 @@ def test_an_acknowledged_event_starts(arm: Arm, resource: str, target: str, gues
     assert [each["EventStatus"] for each in reader.events()] == ["Started"]
 
 
-@pytest.mark.parametrize("tail", ["acknowledge", "list/acknowledge"])
+@pytest.mark.parametrize("tail", ["", "/acknowledge", "/list/acknowledge"])
 def test_several_events_are_acknowledged_together(arm: Arm, tail: str):
     reader = arm.service.guest("pool_0")
     reader.document()
     arm.begin("POST", scale_set("pool") + "/restart", {"instanceIds": ["0", "1"]})
     events = [each["EventId"] for each in reader.events()]
-    path = f"{scale_set('pool')}/providers/microsoft.maintenance/scheduledEvents/{tail}"
+    path = f"{scale_set('pool')}/providers/microsoft.maintenance/scheduledEvents{tail}"
 
-    reply = arm.ask("POST", path, {"value": events})
+    reply = arm.ask("POST", path, {"value": [*events, events[0].lower()]})
 
     assert (reply.status, reply.json) == (200, {"value": "Successfully Approved"})
     assert [each["EventStatus"] for each in reader.events()] == ["Started", "Started"]
+
+
+def test_each_event_of_a_list_that_is_not_open_at_the_resource_is_named(arm: Arm):
+    reader = arm.service.guest("solo")
+    reader.document()
+    arm.begin("POST", vm("solo") + "/restart")
+    event = reader.events()[0]["EventId"]
+    path = f"{vm('twin')}/providers/Microsoft.Maintenance/scheduledevents"
+
+    reply = arm.ask("POST", path, {"value": [event, "no-id", event.lower()]})
+
+    failed = reply.json["error"]
+    assert (reply.status, failed["code"]) == (400, "AcknowledgeFailed")
+    assert [(each["target"], each["code"]) for each in failed["details"]] == [
+        (event, "ResourceNotFound"),
+        ("no-id", "ResourceNotFound"),
+    ]
+    assert reader.events()[0]["EventStatus"] == "Scheduled"
+
+
+def test_a_list_of_events_of_an_unknown_resource_is_not_found(arm: Arm):
+    path = f"{vm('nope')}/providers/Microsoft.Maintenance/scheduledevents"
+
+    answer = arm.refused("POST", path, {"value": ["00000000-0000-4000-8000-000000000000"]})
+
+    assert (answer.status, answer.code) == (404, "ResourceNotFound")
 
 
 def test_no_event_is_acknowledged_if_one_is_not_open(arm: Arm):
@@ -262,8 +380,9 @@ def test_an_event_is_not_found_at_a_resource_that_it_does_not_concern(arm: Arm, 
     assert reader.events()[0]["EventStatus"] == "Scheduled"
 
 
-def test_an_empty_list_of_events_is_refused(arm: Arm):
-    path = f"{vm('solo')}/providers/Microsoft.Maintenance/scheduledevents/acknowledge"
+@pytest.mark.parametrize("tail", ["", "/acknowledge"])
+def test_an_empty_list_of_events_is_refused(arm: Arm, tail: str):
+    path = f"{vm('solo')}/providers/Microsoft.Maintenance/scheduledevents{tail}"
 
     answer = arm.refused("POST", path, {"value": []})
 

@@ -323,3 +323,21 @@ def test_an_instance_that_is_deleted_by_hand_is_announced_by_the_profile(arm: Ar
     assert work.status == "Succeeded"
     assert arm.names(INSTANCES) == ["pool_0", "pool_2"]
     assert arm.get(POOL)["sku"]["capacity"] == 2
+
+
+def test_the_instance_view_of_a_scale_set_counts_its_instances_by_status(arm: Arm):
+    arm.begin("POST", instance("pool", 1) + "/deallocate")
+    arm.service.advance(minutes=1)
+
+    view = arm.get(scale_set("pool") + "/instanceView")
+
+    assert view["virtualMachine"]["statusesSummary"] == [
+        {"code": "PowerState/deallocated", "count": 1},
+        {"code": "PowerState/running", "count": 2},
+        {"code": "ProvisioningState/succeeded", "count": 3},
+    ]
+    assert [each["code"] for each in view["statuses"]] == ["ProvisioningState/succeeded"]
+
+
+def test_the_instance_view_of_an_unknown_scale_set_is_not_found(arm: Arm):
+    assert arm.refused("GET", scale_set("nope") + "/instanceView").code == "ResourceNotFound"

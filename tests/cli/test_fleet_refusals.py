@@ -124,6 +124,20 @@ BROKEN = {
         '[[vms]]\nname = "a"\nterminate_notification = "PT16M"\n',
         "{file}:3: terminate_notification is 960 seconds. It can be PT5M to PT15M.",
     ),
+    "a Spot VM with a terminate notice": (
+        '[[vms]]\nname = "a"\npriority = "Spot"\nterminate_notification = "PT5M"\n',
+        (
+            "{file}:4: a is Spot and cannot have terminate_notification. "
+            "Remove terminate_notification, or set priority to Regular."
+        ),
+    ),
+    "a Spot scale set with a terminate notice": (
+        '[[scale_sets]]\nname = "pool"\nterminate_notification = true\npriority = "Spot"\n',
+        (
+            "{file}:3: pool is Spot and cannot have terminate_notification. "
+            "Remove terminate_notification, or set priority to Regular."
+        ),
+    ),
     "malformed TOML": (
         '[[hosts]]\nname = "h"\nzone = \n',
         "{file}:3: Invalid value. Mend the TOML syntax.",

@@ -145,6 +145,29 @@ WRONG = [
     ("simulated_seconds", '["reboot=x"]', "reboot=x", "'x' is no number"),
     ("log_format", '"xml"', "xml", "'xml' is no log format; it can be auto, plain or json"),
 ]
+AS_ON_AZURE = {
+    Action.FREEZE: 595,
+    Action.MIGRATE: 295,
+    Action.REBOOT: 595,
+    Action.REDEPLOY: 595,
+    Action.RESTORE: 595,
+}
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("azure", AS_ON_AZURE),
+        ("azure,reboot=60", AS_ON_AZURE | {Action.REBOOT: 60}),
+        (["azure", "delete=1"], AS_ON_AZURE | {Action.DELETE: 1}),
+    ],
+)
+def test_preset_azure_sets_simulated_seconds_and_later_values_override_it(
+    written: object, seconds: dict[Action, float]
+):
+    assert load_settings({"simulated_seconds": written}, {}, None).simulated_seconds == seconds
+
+
 AS_TEXT = [(name, text, sentence) for name, _, text, sentence in WRONG if text is not None]
 
 

@@ -17,18 +17,21 @@ EVENTS = "/metadata/scheduledevents"
 NEWEST = f"{EVENTS}?api-version=2020-07-01"
 FREEZE = {"kind": "Freeze"}
 
-# One scope that can have an event of every kind; each instance has a host and an update domain of its own.
+# One scope that can have an event of every kind: VMs of one scale set, one of them Spot. Each has a host and an
+# update domain of its own.
 MIXED: dict[str, Any] = {
     "hosts": [{"name": f"host-{n}"} for n in range(6)],
-    "scale_sets": [
+    "scale_sets": [{"name": "mix"}],
+    "vms": [
         {
-            "name": "mix",
-            "capacity": 5,
-            "hosts": [f"host-{n}" for n in range(5)],
-            "addresses": [f"127.2.0.{n + 1}" for n in range(5)],
-            "priority": "Spot",
-            "terminate_notification": "PT10M",
+            "name": f"mix_{n}",
+            "scale_set": "mix",
+            "host": f"host-{n}",
+            "update_domain": n,
+            "addresses": [f"127.2.0.{n + 1}"],
+            **({"priority": "Spot"} if n == 3 else {"terminate_notification": "PT10M"}),
         }
+        for n in range(5)
     ],
 }
 

@@ -340,7 +340,7 @@ def test_what_a_vms_state_does_not_allow_is_refused(bench: Bench, cause: Cause, 
 
 
 def test_a_live_migration_moves_the_vms_without_their_feeling_more_than_a_freeze(bench: Bench):
-    migrate = bench.maintain("host-2", by_live_migration=True, duration_seconds=5)
+    migrate = bench.maintain("host-2", by_live_migration=True)
 
     bench.advance(minutes=15, seconds=10)
 

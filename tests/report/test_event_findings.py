@@ -145,11 +145,14 @@ def test_approving_again_and_again_is_told():
     assert "3 times" in found.sentence
 
 
-def test_an_event_that_names_others_is_theirs_to_approve():
+def test_approving_an_event_that_names_another_vm_of_the_scope_is_a_remark():
     notes = polled(*every(1))
     notes.approve(at(12), reboot(notes, "web-1"), NEWEST)
 
-    assert codes(notes, at(13)) == {"approved_others"}
+    report = report_on(notes, at(13), Pace.VIRTUAL)
+
+    assert [(found.code, found.is_fault) for found in report.findings] == [("approved_others", False)]
+    assert report.is_good
 
 
 def test_an_event_that_came_and_went_between_two_polls_was_missed():

@@ -311,6 +311,17 @@ def test_a_host_under_notice_may_take_vms_in_time_for_a_live_migration():
     assert bench.preview(Kind.FREEZE, by_live_migration=True, hosts=("host-0",))
 
 
+@pytest.mark.parametrize(
+    ("by_live_migration", "seconds"), [(False, 9), (True, 5)], ids=["pause", "live migration"]
+)
+def test_a_rollout_announces_the_usual_seconds_of_a_freeze(by_live_migration: bool, seconds: int):  # noqa: FBT001 - a row
+    bench = RolloutBench(fleet(vm("x"), hosts=2))
+
+    rollout = bench.roll(Kind.FREEZE, by_live_migration=by_live_migration)
+
+    assert bench.rollout(rollout).work.duration_seconds == seconds
+
+
 def test_a_preview_changes_nothing():
     bench = RolloutBench(grid(domains=2))
     number = bench.plane.world.number

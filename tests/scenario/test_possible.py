@@ -84,19 +84,16 @@ def test_only_what_is_certain_not_to_be_is_refused(text: str):
     assert check(read_scenario(FLEET + text, "good.toml"))
 
 
-SPOT = '[[vms]]\nname = "spot-1"\npriority = "Spot"\nterminate_notification = "PT5M"\n'
-DELETE_SPOT = f'{SPOT}[[at]]\ntime = "1m"\ndo = "delete"\nvm = "spot-1"\n'
 FAILED_HOST = f'{DELETE}[[at]]\ntime = "2m"\ndo = "fail"\nvm = "gone-0"\n'
 SO_IT_IS = {
-    "an eviction of a VM that is under notice to be deleted": (
-        f'{DELETE_SPOT}[[at]]\ntime = "2m"\ndo = "evict"\nvm = "spot-1"\n'
-        '[[expect]]\ntime = "20m"\nvm = "spot-1"\nkind = "Terminate"\nphase = "Cancelled"\n'
-        '[[expect]]\ntime = "20m"\nvm = "spot-1"\nkind = "Preempt"\nphase = "Completed"\n'
+    "an eviction of a VM that is under notice to be restarted": (
+        '[[at]]\ntime = "1m"\ndo = "restart"\nvm = "spot-0"\n[[at]]\ntime = "2m"\ndo = "evict"\nvm = "spot-0"\n'
+        '[[expect]]\ntime = "20m"\nvm = "spot-0"\nkind = "Reboot"\nphase = "Cancelled"\n'
+        '[[expect]]\ntime = "20m"\nvm = "spot-0"\nkind = "Preempt"\nphase = "Completed"\n'
     ),
-    "an eviction that leaves a VM which was to be deleted": (
-        DELETE_SPOT.replace('"Spot"\n', '"Spot"\neviction_policy = "Deallocate"\n')
-        + '[[at]]\ntime = "2m"\ndo = "evict"\nvm = "spot-1"\n'
-        '[[expect]]\ntime = "20m"\nvm = "spot-1"\nstate = "deallocated"\nempty = true\n'
+    "a live migration, which announces five seconds": (
+        f'{MAINTAIN}by = "live_migration"\n[[hosts]]\nname = "spare"\n'
+        '[[expect]]\ntime = "2m"\nvm = "app-0"\nduration_seconds = 5\n'
     ),
     "a VM that runs on as its host has failed before it was deleted": (
         f'{FAILED_HOST}[[at]]\ntime = "30m"\ndo = "restart"\nvm = "gone-0"\n'

@@ -50,21 +50,25 @@ def random_fleet(dice: random.Random) -> FleetSpec:
             dice.choice(names),
             priority=Priority.SPOT if spot else Priority.REGULAR,
             eviction_policy=dice.choice(list(EvictionPolicy)),
-            terminate_notification=_profile(dice),
+            terminate_notification=_no_spot(_profile(dice), spot=spot),
             auto_approve=_policy(dice),
         )
     in_web = [each for each in vms if each.availability_set]
     for n in range(dice.randint(0, 2)):
         vm(f"FrontEnd_IN_{n}", dice.choice(names), cloud_service="legacy")
     capacity = dice.choice([1, 2, 3, 4, 7])
+    minimum = dice.choice([0, 0, 1, capacity - 1])
+    pool_hosts = dice.sample(names, k=min(len(names), dice.randint(1, 3)))
+    spot = dice.random() < 0.4
+    notice = timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.6 else None
     pool = ScaleSetSpec(
         "pool",
-        min_available=dice.choice([0, 0, 1, capacity - 1]),
+        min_available=minimum,
         capacity=capacity,
-        hosts=dice.sample(names, k=min(len(names), dice.randint(1, 3))),
+        hosts=pool_hosts,
         addresses=[f"10.0.1.{n}" for n in range(50)],
-        priority=Priority.SPOT if dice.random() < 0.4 else Priority.REGULAR,
-        terminate_notification=timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.6 else None,
+        priority=Priority.SPOT if spot else Priority.REGULAR,
+        terminate_notification=_no_spot(notice, spot=spot),
         placement_group_size=dice.choice([2, 100]),
         auto_approve=_policy(dice),
     )
@@ -91,6 +95,11 @@ def policy_of(fleet: FleetSpec, vm: Vm) -> list[AutoApproval]:
 
 def _profile(dice: random.Random) -> timedelta | None:
     return timedelta(minutes=dice.randint(5, 15)) if dice.random() < 0.4 else None
+
+
+def _no_spot(notice: timedelta | None, *, spot: bool) -> timedelta | None:
+    """The notice of a delete, which Spot VMs cannot have."""
+    return None if spot else notice
 
 
 def with_other_groups(spec: FleetSpec, dice: random.Random) -> FleetSpec:

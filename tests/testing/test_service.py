@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Literal
 
 import pytest
 
@@ -225,6 +226,28 @@ def test_settings_of_the_service_may_be_given():
         service.clock.until(event, "Completed")
 
         assert event.ended_at - event.started_at == timedelta(seconds=35)
+
+
+@pytest.mark.parametrize(
+    ("by", "announced", "minutes"), [("pause", 9, 10), ("live_migration", 5, 5)], ids=["pause", "live migration"]
+)
+def test_preset_azure_keeps_a_freeze_started_for_as_long_as_azure_does(
+    by: Literal["pause", "live_migration"], announced: int, minutes: int
+):
+    with Service(simulated_seconds="azure") as service:
+        service.host("spare")
+        vm = service.vm("web_0")
+        event = service.maintain(vm, "Freeze", by=by)
+        (told,) = vm.events()
+        vm.approve(event.id)
+        seen = []
+        for _ in range(minutes):
+            seen += [each["EventStatus"] for each in vm.events()]
+            service.clock.advance(minutes=1)
+
+        assert told["DurationInSeconds"] == announced
+        assert seen == ["Started"] * minutes
+        assert vm.events() == []
 
 
 def test_a_program_is_given_real_time_to_approve(service: Service):

@@ -45,9 +45,11 @@ def test_every_key_is_taken_as_it_is_written():
         zone = "1"
         priority = "Spot"
         eviction_policy = "Delete"
-        terminate_notification = "PT5M"
         resource_group = "rg"
         tags = { team = "blue" }
+        [[vms]]
+        name = "b"
+        terminate_notification = "PT5M"
     """
 
     assert read_toml(text, "f.toml").spec == FleetSpec(
@@ -62,10 +64,10 @@ def test_every_key_is_taken_as_it_is_written():
                 zone="1",
                 priority=Priority.SPOT,
                 eviction_policy=EvictionPolicy.DELETE,
-                terminate_notification=timedelta(minutes=5),
                 resource_group="rg",
                 tags={"team": "blue"},
-            )
+            ),
+            VmSpec("b", terminate_notification=timedelta(minutes=5)),
         ],
     )
 

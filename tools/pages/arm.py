@@ -92,8 +92,10 @@ def _heading(kind: str) -> str:
 
 
 def _parameters() -> str:
-    known = {name: what for endpoint in ARM for name, what in endpoint.query.items()}
-    return table(("parameter", "what it does"), [(code(name), what) for name, what in known.items()])
+    known: dict[str, dict[str, None]] = {}  # the same parameter may do something else on another route
+    for name, what in (each for endpoint in ARM for each in endpoint.query.items()):
+        known.setdefault(name, {})[what] = None
+    return table(("parameter", "what it does"), [(code(name), "; ".join(what)) for name, what in known.items()])
 
 
 def _meanings() -> Iterator[str]:

@@ -160,6 +160,8 @@ class Conduct:
 
     def _note_answer(self, notes: GuestNotes, exchange: Asked, status: int, body: bytes, now: Moment) -> None:
         wish = exchange.wish
+        if isinstance(wish, (ReadEvents, ApproveEvents)) and exchange.request.header("metadata") is None:
+            notes.headerless += 1
         if isinstance(wish, ReadEvents) and status in {_OK, _NOT_MODIFIED}:
             if status == _OK and (looks := hash(body)) != self._bodies.get(notes.vm):
                 shown = shown_events(body)

@@ -118,7 +118,7 @@ def _count(events: list[Any]) -> str:
 @click.option(
     "--seconds",
     type=click.IntRange(min=-1),
-    help="How long a VM is expected to stand still (default 9 for a Freeze).",
+    help="How long a VM is expected to stand still (default 9 for a Freeze, 5 for a live migration).",
 )
 @click.option("--notice", type=DURATION, help="How long ahead (default: the least that the kind allows).")
 @click.option("--description", help="What guests are told instead of the usual text.")

@@ -33,7 +33,11 @@ _OPTIONS = (
     _many("--zone", "zones", type=Name(), help="Only hosts of this zone"),
     _many("--tag", "tags", type=Name(), metavar="KEY=VALUE", help="Only hosts with this tag"),
     _one("--by", type=_WAYS, help="How a Freeze is done (default pause)."),
-    _one("--seconds", type=_SECONDS, help="How long VMs are expected to be away (default: 9 for a Freeze)."),
+    _one(
+        "--seconds",
+        type=_SECONDS,
+        help="How long VMs are expected to be away (default: 9 for a Freeze, 5 for a live migration).",
+    ),
     _one("--notice", type=DURATION, help="How long ahead (default: the least of the kind)."),
     _one("--description", help="What guests are told instead of the usual text."),
     _one("--max-parallel", type=int, help="Hosts that are at work at once (default 10)."),

@@ -194,6 +194,7 @@ class GuestNotes:
     approvals: int = 0  # of single events, that were taken
     refused_approvals: int = 0
     bad_requests: int = 0
+    headerless: int = 0  # granted polls and approvals without the Metadata header, which the oldest version allows
     limited: int = 0  # 429, by the limit itself
     gaps: Gaps = field(default_factory=Gaps)
     rate: Rate = field(default_factory=Rate)

@@ -67,7 +67,7 @@ _ABOUT_EVENTS = (
     (Finding.UNREAD_EVENT, True),
     (Finding.LEARNED_LATE, True),
     (Finding.APPROVED_LATE, True),
-    (Finding.APPROVED_OTHERS, True),
+    (Finding.APPROVED_OTHERS, False),  # any VM of a scope may approve its events, and no other VM can
     (Finding.APPROVED_AGAIN, False),
     (Finding.DEAF_TO_THE_END, True),
     (Finding.HINDERED_BY_FAULTS, False),

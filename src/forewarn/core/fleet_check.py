@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from forewarn.core.addresses import canonical
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.notice import TERMINATE_NOTICE_RANGE
+from forewarn.core.terms import Priority
 
 LONGEST_NAME = 80
 NAME_IN_WORDS = f"letters, digits, '_', '-' and '.', at most {LONGEST_NAME} of them, not beginning with '-' or '.'"
@@ -160,6 +161,12 @@ def _check_terminate(where: Place, entry: VmSpec | ScaleSetSpec) -> Iterator[Pro
     if notice is not None and not least <= notice <= most:
         seconds = round(notice.total_seconds())
         yield Problem(where, f"terminate_notification is {seconds} seconds.", "It can be PT5M to PT15M.")
+    if notice is not None and entry.priority is Priority.SPOT:
+        yield Problem(
+            where,
+            f"{entry.name} is Spot and cannot have terminate_notification.",
+            "Remove terminate_notification, or set priority to Regular.",
+        )
 
 
 def _check_references(spec: FleetSpec) -> Iterator[Problem]:

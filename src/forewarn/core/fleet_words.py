@@ -16,7 +16,8 @@ _TAGS = "Names and values that guests and clients are told."
 _PRIORITY = "A Spot VM can be evicted."
 _EVICTION_POLICY = "What becomes of a Spot VM that is evicted."
 _TERMINATE = (
-    "How long ahead a delete is announced, `PT5M` to `PT15M`; `true` for the least, without it not at all."
+    "How long ahead a delete is announced, `PT5M` to `PT15M`; `true` for the least, without it not at all. "
+    'Not with `priority = "Spot"`.'
 )
 
 _AUTO_APPROVE = (

@@ -49,8 +49,8 @@ DESCRIPTIONS: Mapping[Cause, str] = MappingProxyType(
 )
 
 FREEZE_SECONDS = 9
+LIVE_MIGRATION_SECONDS = 5
 UNKNOWN_SECONDS = -1
-
 
 USUAL_SECONDS: Mapping[Kind, int] = MappingProxyType({Kind.FREEZE: 9, Kind.REBOOT: 60, Kind.REDEPLOY: 120})
 
@@ -69,6 +69,13 @@ class Rules:
     postpone_limit: timedelta = timedelta(days=7)  # after the NotBefore that the platform gave
     least_notice: Mapping[Kind, timedelta] = field(default_factory=lambda: LEAST_NOTICE)
     usual_seconds: Mapping[Kind, int] = field(default_factory=lambda: USUAL_SECONDS)  # where nobody says
+
+
+def planned_seconds(kind: Kind, *, by_live_migration: bool) -> int:
+    """The duration that planned work announces where the request names none."""
+    if by_live_migration:
+        return LIVE_MIGRATION_SECONDS
+    return FREEZE_SECONDS if kind is Kind.FREEZE else UNKNOWN_SECONDS
 
 
 def notice_ends(now: datetime, notice: timedelta) -> datetime:

@@ -32,13 +32,13 @@ def is_approved_beforehand(world: World, vm: Vm, cause: Cause) -> bool:
 
 
 def nobody_is_up(world: World, event: Event) -> bool:
-    """Whether no guest of the event's scope runs, and that counts as their approval.
+    """Whether no VM of the event's scope runs, and the policy of each of them takes that for an approval.
 
-    It does as long as it is so: a guest that is up again before the start is asked again.
+    It counts only while it is so: a guest that is up again before the start is asked again.
     """
-    policy: tuple[str, ...] = ()
+    has_members = False
     for vm in world.members_of_scope(event.scope):
-        if vm.state is VmState.RUNNING:
+        if vm.state is VmState.RUNNING or AutoApproval.ALL_DOWN not in policy_of(world, vm):
             return False
-        policy = policy or policy_of(world, vm)
-    return AutoApproval.ALL_DOWN in policy
+        has_members = True
+    return has_members

@@ -34,7 +34,7 @@ from forewarn.operator import (
     stream,
     webhooks,
 )
-from forewarn.operator.arm import availability_sets, groups, operations, scale_sets, vms
+from forewarn.operator.arm import availability_sets, groups, operations, resources, scale_sets, vms
 from forewarn.operator.arm.desk import ArmEndpoint
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
 from forewarn.operator.guard import Guard
@@ -85,6 +85,7 @@ ARM: list[ArmEndpoint] = [
     *vms.ENDPOINTS,
     *scale_sets.ENDPOINTS,
     *groups.ENDPOINTS,
+    *resources.ENDPOINTS,
     *availability_sets.ENDPOINTS,
     *operations.ENDPOINTS,
 ]

@@ -65,7 +65,9 @@ class MaintainBody(msgspec.Struct, forbid_unknown_fields=True):
     by: Annotated[Literal["pause", "live_migration"], msgspec.Meta(description="how a Freeze is done")] = "pause"
     duration_seconds: Annotated[
         Annotated[int, msgspec.Meta(ge=-1, le=MOST_DURATION_SECONDS)] | None,
-        msgspec.Meta(description="how long VMs are away; without it 9 for a Freeze, else -1: unknown"),
+        msgspec.Meta(
+            description="how long VMs are away; without it 9 for a Freeze, 5 by live migration, else -1: unknown"
+        ),
     ] = None
     notice_seconds: Annotated[
         _Seconds | None, msgspec.Meta(description="without it the least of the kind; less is refused")

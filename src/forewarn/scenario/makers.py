@@ -21,6 +21,7 @@ from forewarn.core.notice import (
     RISK_NOTICE,
     UNKNOWN_SECONDS,
     Rules,
+    planned_seconds,
 )
 from forewarn.core.policy import is_approved_beforehand
 from forewarn.core.terms import Action, Cause, Kind, Source
@@ -74,8 +75,9 @@ class Maker:
         """How long the VM is said to be away."""
         if self.act.duration_seconds is not None:
             return self.act.duration_seconds
-        is_work = _CAUSES[self.act.do] is Cause.MAINTAIN
-        return FREEZE_SECONDS if is_work and self.kind is Kind.FREEZE else UNKNOWN_SECONDS
+        if _CAUSES[self.act.do] is not Cause.MAINTAIN:
+            return UNKNOWN_SECONDS
+        return planned_seconds(self.kind, by_live_migration=self.act.by_live_migration)
 
 
 @dataclass(frozen=True, slots=True)

@@ -221,7 +221,16 @@ def _old_version(_found: Found, notes: GuestNotes, _now: Moment, _pace: Pace) ->
     members = [each for each in EVENTS_VERSIONS[newest].members if each not in EVENTS_VERSIONS[oldest].members]
     lacks = [f"{' and '.join(kinds)} events"] if kinds else []
     lacks += [f"the members {', '.join(members)}"] if members else []
-    return f"It reads api-version {oldest}, which does not show {', nor '.join(lacks)}. Use {newest}."
+    return f"It reads api-version {oldest}, which does not show {', nor '.join(lacks)}. {_use_newest(notes)}"
+
+
+def _use_newest(notes: GuestNotes) -> str:
+    newest = NEWEST_EVENTS_VERSIONS[0]
+    if not notes.headerless:
+        return f"Use {newest}."
+    return (
+        f"Use {newest}, and send the header Metadata: true with every request: {newest} refuses those without it."
+    )
 
 
 def _bad_requests(found: Found, notes: GuestNotes, _now: Moment, _pace: Pace) -> str:
@@ -256,7 +265,7 @@ def _why_unseen(event: EventNotes | None, notes: GuestNotes) -> str:
         return "no poll fell into that time. Ask once a second."
     kind, read = event.life.kind, sorted(notes.versions)
     if kind is not None and all(kind not in EVENTS_VERSIONS[each].kinds for each in read):
-        return f"api-version {', '.join(read)} does not show {kind} events. Use {NEWEST_EVENTS_VERSIONS[0]}."
+        return f"api-version {', '.join(read)} does not show {kind} events. {_use_newest(notes)}"
     return f"it was given the document {times(event.unshown)} in that time, each time without it."
 
 
@@ -293,8 +302,8 @@ def _approved_late(found: Found, _notes: GuestNotes, _now: Moment, _pace: Pace) 
 
 def _approved_others(found: Found, _notes: GuestNotes, _now: Moment, _pace: Pace) -> str:
     return (
-        f"It approved {_which(found)}, which does not name it: the platform goes ahead with machines that may "
-        "not be ready. Approve only events whose Resources hold your own name, the compute.name of "
+        f"It approved {_which(found)}, which does not name it. Every VM of a scope may approve for the others. If "
+        "it is not meant to, approve only events whose Resources hold its own name, the compute.name of "
         "/metadata/instance."
     )
 

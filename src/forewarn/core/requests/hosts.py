@@ -10,11 +10,10 @@ from forewarn.core.draft import Draft
 from forewarn.core.fleet import Host, Vm
 from forewarn.core.notice import (
     DESCRIPTIONS,
-    FREEZE_SECONDS,
     LIVE_MIGRATION,
-    UNKNOWN_SECONDS,
     Rules,
     in_words,
+    planned_seconds,
 )
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -56,7 +55,7 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         return refusal
     if not asked.is_forced and (refusal := _never_enough(draft, host)):
         return refusal
-    default_seconds = FREEZE_SECONDS if asked.kind is Kind.FREEZE else UNKNOWN_SECONDS
+    default_seconds = planned_seconds(asked.kind, by_live_migration=asked.by_live_migration)
     default_text = LIVE_MIGRATION if asked.by_live_migration else DESCRIPTIONS[Cause.MAINTAIN]
     action = Action.MIGRATE if asked.by_live_migration else _HOST_ACTIONS[asked.kind]
     work = replace(

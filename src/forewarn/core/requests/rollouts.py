@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time
-from forewarn.core.notice import FREEZE_SECONDS, UNKNOWN_SECONDS, Rules
+from forewarn.core.notice import Rules, planned_seconds
 from forewarn.core.placement import in_one_zone
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.hosts import too_long, too_short
@@ -124,7 +124,7 @@ def _cannot_migrate(world: World, stops: Sequence[Stop]) -> Refusal | None:
 
 
 def _work(wish: RolloutWish, rules: Rules) -> Work:
-    default_seconds = FREEZE_SECONDS if wish.kind is Kind.FREEZE else UNKNOWN_SECONDS
+    default_seconds = planned_seconds(wish.kind, by_live_migration=wish.by_live_migration)
     seconds = default_seconds if wish.duration_seconds is None else wish.duration_seconds
     return Work(
         kind=wish.kind,

@@ -32,6 +32,10 @@ OCCASIONS = MappingProxyType(
             HTTPStatus.NOT_FOUND, "there is no such VM, set, instance or open event in that group"
         ),
         "NotFound": Occasion(HTTPStatus.NOT_FOUND, "there is no such operation, or no such path"),
+        "AcknowledgeFailed": Occasion(
+            HTTPStatus.BAD_REQUEST,
+            "some events of a list cannot be approved: `details` names each by `target`; the others are approved",
+        ),
         "Conflict": Occasion(HTTPStatus.CONFLICT, "another operation stands in the way; the message names it"),
         "OperationNotAllowed": Occasion(HTTPStatus.CONFLICT, "a rule forbids it as things are"),
         "OperationFailed": Occasion(
@@ -49,9 +53,9 @@ _CODES = {
 }
 
 
-def error(code: str, message: str) -> Response:
+def error(code: str, message: str, **more: list[Json]) -> Response:
     """An error in ARM's shape."""
-    body: Json = {"error": {"code": code, "message": message}}
+    body: Json = {"error": {"code": code, "message": message, **more}}
     return Response(msgspec.json.encode(body), OCCASIONS[code].status, media_type="application/json")
 
 

@@ -10,6 +10,7 @@ import msgspec
 from starlette.responses import Response
 
 from forewarn.control import machines
+from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, ScaleSet
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -28,6 +29,7 @@ from forewarn.wire.times import iso
 
 _EVENTS = f"{PROVIDER}/{{type}}/{{name}}/providers/Microsoft.Maintenance/scheduledevents"
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_NO_EVENTS = "value is empty. Name the events to approve."
 _APPROVED: Json = {"value": "Successfully Approved"}
 
 
@@ -96,22 +98,62 @@ async def acknowledge(asked: ArmCall, _: Nothing) -> Outcome:
 async def acknowledge_several(asked: ArmCall, body: EventIds) -> Outcome:
     """Approve several events: all of them, or none."""
     if not body.value:
-        return bad("value is empty. Name the events to approve.")
+        return bad(_NO_EVENTS)
     return await asked.call.on_plane(_approve, asked, body.value)
 
 
+async def acknowledge_list(asked: ArmCall, body: EventIds) -> Outcome:
+    """Approve each event of a list that is open, and name those that are not."""
+    if not body.value:
+        return bad(_NO_EVENTS)
+    return await asked.call.on_plane(_approve_open, asked, body.value)
+
+
 def _approve(asked: ArmCall, events: list[str]) -> Outcome:
+    found = _open_events(asked, events)
+    if isinstance(found, Refusal):
+        return found
+    known, unknown = found
+    if unknown:
+        return Refusal(Code.NOT_FOUND, _no_open_event(asked, ", ".join(unknown)))
+    refusal = machines.approve(asked.call.office.plane, known, asked.call.actor)
+    return refusal if refusal is not None else _APPROVED
+
+
+def _approve_open(asked: ArmCall, events: list[str]) -> Outcome:
+    found = _open_events(asked, events)
+    if isinstance(found, Refusal):
+        return found
+    known, unknown = found
+    if known and (refusal := machines.approve(asked.call.office.plane, known, asked.call.actor)):
+        return refusal
+    if not unknown:
+        return _APPROVED
+    details: list[Json] = [
+        {"target": each, "code": "ResourceNotFound", "message": _no_open_event(asked, each)} for each in unknown
+    ]
+    text = f"{len(unknown)} of {len(known) + len(unknown)} scheduled events could not be approved; see details."
+    return error("AcknowledgeFailed", text, details=details)
+
+
+def _open_events(asked: ArmCall, events: list[str]) -> tuple[list[Event], list[str]] | Refusal:
+    """Those of the events that are open and concern the resource in the path, each once; and the other ids."""
     scopes = _scopes(asked)
     if isinstance(scopes, Refusal):
         return scopes
-    found = {event: asked.world.events.get(event.upper()) for event in events}
-    known = [each for each in found.values() if each is not None and each.phase.is_open and each.scope in scopes]
-    unknown = [event for event, each in found.items() if each not in known]
-    if unknown:
-        told = ", ".join(unknown)
-        return Refusal(Code.NOT_FOUND, f"There is no open scheduled event {told} of {asked.call.path('name')}.")
-    refusal = machines.approve(asked.call.office.plane, known, asked.call.actor)
-    return refusal if refusal is not None else _APPROVED
+    known: dict[str, Event] = {}
+    unknown: dict[str, str] = {}
+    for given in events:
+        event = asked.world.events.get(given.upper())
+        if event is not None and event.phase.is_open and event.scope in scopes:
+            known[event.id] = event
+        else:
+            unknown.setdefault(given.upper(), given)
+    return list(known.values()), list(unknown.values())
+
+
+def _no_open_event(asked: ArmCall, ids: str) -> str:
+    return f"There is no open scheduled event {ids} of {asked.call.path('name')}."
 
 
 def _scopes(asked: ArmCall) -> set[str] | Refusal:
@@ -143,7 +185,8 @@ ENDPOINTS = [
         "How work stands: InProgress, Succeeded, Failed or Canceled",
         query=_MONITOR,
     ),
+    _approval(_EVENTS, acknowledge_list, "Approve the events of a list that are open", body=EventIds),
     _approval(f"{_EVENTS}/acknowledge", acknowledge_several, "Approve several events, or none", body=EventIds),
-    _approval(f"{_EVENTS}/list/acknowledge", acknowledge_several, "The same, the CLI's way", body=EventIds),
+    _approval(f"{_EVENTS}/list/acknowledge", acknowledge_several, "The same", body=EventIds),
     _approval(f"{_EVENTS}/{{event}}/acknowledge", acknowledge, "Approve one event"),
 ]

@@ -38,6 +38,11 @@ def show_scale_set(asked: ArmCall, found: ScaleSet) -> Json:
     return asked.views.scale_set(found)
 
 
+def show_instances_health(asked: ArmCall, found: ScaleSet) -> Json:
+    """How the instances of a scale set are doing, summed up."""
+    return asked.views.scale_set_instance_view(found)
+
+
 async def list_scale_sets(asked: ArmCall, _: Nothing) -> Outcome:
     """The scale sets of a group, or all of them."""
 
@@ -222,6 +227,12 @@ ENDPOINTS = [
     arm("GET", _ALL_OF_GROUP, list_scale_sets, "The scale sets of a resource group", query=PAGES),
     arm("GET", f"{ALL}/{SCALE_SETS}", list_scale_sets, "All scale sets", query=PAGES),
     arm("GET", _ONE, showing(ArmCall.scale_set, show_scale_set), "One scale set"),
+    arm(
+        "GET",
+        f"{_ONE}/instanceView",
+        showing(ArmCall.scale_set, show_instances_health),
+        "How many instances have which status",
+    ),
     arm("PUT", _ONE, put_scale_set, "Make a scale set, or change it", body=Json, kind=SCALE_SETS),
     arm("PATCH", _ONE, patch_scale_set, "Change members, capacity up and down", body=Json, kind=SCALE_SETS),
     arm("DELETE", _ONE, delete_scale_set, "Delete a scale set with its instances"),

@@ -10,6 +10,13 @@ from forewarn.core.fleet_check import MOST_FAULT_DOMAINS, MOST_UPDATE_DOMAINS
 
 _LOCATION = "told to clients; lists by location go by it"
 _FIXED = "cannot be changed"
+_POLICY = (
+    "what is approved without asking guests: `userInitiatedReboot` and `userInitiatedRedeploy` the owner's own "
+    "requests (default false), `allInstancesDown` any event, while no VM that shares its document runs (default "
+    "true). A VM of a set goes by the set's policy. Where VMs of a cloud service share a document, "
+    "`allInstancesDown` has to be true for all of them. `scheduledEventsAdditionalPublishingTargets` is kept and "
+    "has no effect"
+)
 _ONE_GROUP = "true: all instances share one document; else those with the numbers 0 to 99 do, and so on"
 _PROFILE = "properties.scheduledEventsProfile"
 _UPDATE_DOMAINS = "properties.platformUpdateDomainCount"
@@ -27,7 +34,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "properties.osProfile.computerName": f"told to guests; {_FIXED}",
             f"{_PROFILE}.terminateNotificationProfile": "a delete is announced that long ahead, PT5M to PT15M",
             f"{_PROFILE}.osImageNotificationProfile": "a reimage is announced, PT15M ahead",
-            "properties.scheduledEventsPolicy": "what is approved without asking guests; in a set, the set's",
+            "properties.scheduledEventsPolicy": _POLICY,
         },
         "virtualMachineScaleSets": {
             "location": _LOCATION,

@@ -5,6 +5,7 @@ A client that reads, changes a member and writes back loses nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -92,16 +93,16 @@ class Views:
 
     def instance_view(self, vm: Vm) -> Json:
         """How a VM is doing."""
-        power, words = self._power(vm)
         return {
             "platformUpdateDomain": vm.update_domain,
             "platformFaultDomain": vm.fault_domain,
             "computerName": vm.computer_name or vm.name,
-            "statuses": [
-                _status("ProvisioningState/succeeded", "Provisioning succeeded"),
-                _status(f"PowerState/{power}", words),
-            ],
+            "statuses": self._statuses(vm),
         }
+
+    def _statuses(self, vm: Vm) -> list[Json]:
+        power, words = self._power(vm)
+        return [_PROVISIONED, _status(f"PowerState/{power}", words)]
 
     def availability_set(self, owner: AvailabilitySet) -> Json:
         """An availability set."""
@@ -139,6 +140,12 @@ class Views:
         if owner.zones:
             view["zones"] = list(owner.zones)
         return self._over(owner.kept, view, _SCALE_SET_BASE)
+
+    def scale_set_instance_view(self, owner: ScaleSet) -> Json:
+        """How the instances of a scale set are doing: how many of them have each status."""
+        statuses = [each["code"] for vm in self.world.members_of_set(owner.name) for each in self._statuses(vm)]
+        summary = [{"code": code, "count": count} for code, count in sorted(Counter(statuses).items())]
+        return {"virtualMachine": {"statusesSummary": summary}, "statuses": [_PROVISIONED]}
 
     def group(self, name: str) -> Json:
         """A resource group."""
@@ -203,6 +210,9 @@ _SCALE_SET_BASE: Json = {
 
 def _status(code: str, words: str) -> Json:
     return {"code": code, "level": "Info", "displayStatus": words}
+
+
+_PROVISIONED = _status("ProvisioningState/succeeded", "Provisioning succeeded")
 
 
 def _priority(of: Vm | ScaleSet) -> Json:
