@@ -42,6 +42,7 @@ LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
 CSV = "text/csv"
+DRY_RUN = "dry_run"
 _MOST_DIGITS = 18  # of a number that a store can hold
 
 
@@ -67,6 +68,7 @@ class Call:
 
     request: Request
     office: Office
+    is_dry_run: bool = False
 
     def path(self, name: str) -> str:
         """A part of the path."""
@@ -169,12 +171,21 @@ class Endpoint:
     is_public: bool = False  # nobody has to sign in for it
     most_bytes: int = LARGEST_BODY  # of a body
     body_media_type: str = "application/json"
+    dry_answer: Any = None  # the type that a dry run sends; None: the route has no dry run
     is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
 
     @property
     def needs(self) -> Role | None:
         """The least role that may call it; None: anybody."""
         return None if self.is_public else self.role or role_for(self.method)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the query, each with its meaning."""
+        if self.dry_answer is None:
+            return self.query
+        form = self.dry_answer.__name__
+        return self.query | {DRY_RUN: f"true: change nothing, and answer 200 with what would happen ({form})"}
 
     @property
     def largest_body(self) -> int:
@@ -194,8 +205,9 @@ def route(endpoint: Endpoint) -> Route:
         if answer := forbid(request.scope, endpoint.needs):
             return answer
         try:
+            is_dry_run = endpoint.dry_answer is not None and request.query_params.get(DRY_RUN) == "true"
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
-            call = Call(request, request.app.state.office)
+            call = Call(request, request.app.state.office, is_dry_run)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
@@ -206,7 +218,8 @@ def route(endpoint: Endpoint) -> Route:
         if isinstance(outcome, Refusal):
             return endpoint.say_no(outcome)
         encoded = await _maybe_off_the_loop(endpoint, msgspec.json.encode, outcome)
-        return Response(encoded, endpoint.status, media_type="application/json")
+        status = 200 if call.is_dry_run else endpoint.status
+        return Response(encoded, status, media_type="application/json")
 
     made = Route(endpoint.path, serve, methods=[endpoint.method])
     if endpoint.any_case:
@@ -218,12 +231,22 @@ def _strange_parameter(request: Request, endpoint: Endpoint) -> Refusal | None:
     """A filter that nobody knows would let everything through: it is a slip of the pen, and refused."""
     if not endpoint.path.startswith("/v1/"):  # ARM and Azure's clients have their own ways
         return None
-    known = endpoint.query
+    known = endpoint.parameters
     name = next((each for each in request.query_params if each not in known), None)
     if name is None:
-        return None
+        return _strange_dry_run(request)
     takes = f"{did_you_mean(name, known)} It takes {either(known)}.".lstrip() if known else "It takes none."
     return bad_request(f"{request.method} {request.url.path} has no parameter {name!r}.", takes)
+
+
+def _strange_dry_run(request: Request) -> Refusal | None:
+    """A value that is neither true nor false must not be taken for false: the request would be carried out."""
+    values = request.query_params.getlist(DRY_RUN)
+    if not values or values in (["true"], ["false"]):
+        return None
+    return bad_request(
+        f"{DRY_RUN} is {' and '.join(map(repr, values))}; it can be true or false.", f"Send one {DRY_RUN}=true."
+    )
 
 
 async def _maybe_off_the_loop(endpoint: Endpoint, act: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> R:
