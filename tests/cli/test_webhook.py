@@ -1,7 +1,8 @@
-"""`forewarn webhook`: add, list, remove, dead, resend."""
+"""`forewarn webhook`: add, list, remove, dead, resend, test."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,12 +155,36 @@ def test_what_a_program_is_told_is_json(cli: CommandLine, receiver: Receiver):
     assert cli.json("webhook", "list") == {"webhooks": []}
 
 
+def test_a_test_that_arrives_reports_status_and_latency(cli: CommandLine, receiver: Receiver):
+    cli("webhook", "add", receiver.url)
+    name = str(only(cli)["id"])
+
+    said = cli.says("webhook", "test", name)
+
+    assert re.fullmatch(rf"{re.escape(receiver.url)} accepted the test message: status 200, \d+ ms\.\n", said)
+    assert [got.json["type"] for got in receiver.got] == ["forewarn.webhook.test"]
+    assert only(cli)["delivered_since_start"] == 0
+
+
+def test_a_test_that_fails_exits_with_1_and_says_why(cli: CommandLine, receiver: Receiver):
+    receiver.answers = [503, 503]
+    cli("webhook", "add", receiver.url)
+    name = str(only(cli)["id"])
+
+    code, complaint = cli.complains("webhook", "test", name)
+    told = cli("webhook", "test", name, "--json")
+
+    assert (code, complaint.startswith(f"error: {receiver.url} answered 503 (")) == (1, True), complaint
+    assert (told.code, json.loads(told.out)["status"]) == (1, 503)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
         (("remove", "nobody"), 1, "error: There is no webhook nobody.\nhint:  forewarn webhook list\n"),
         (("dead", "nobody"), 1, "error: There is no webhook nobody.\nhint:  forewarn webhook list\n"),
         (("resend", "nobody", "1"), 1, "error: There is no webhook nobody.\nhint:  forewarn webhook list\n"),
+        (("test", "nobody"), 1, "error: There is no webhook nobody.\nhint:  forewarn webhook list\n"),
         (("add", "ftp://a.example"), 1, "error: A webhook is told over http or https"),
         (("add", "http://eve:pa55@a.example"), 1, "error: The address of a.example holds a user's name"),
         (("add", "http://a.example", "--scope", "nowhere"), 1, "error: There is no scope nowhere."),

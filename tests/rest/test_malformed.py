@@ -118,7 +118,12 @@ def test_a_guests_index_of_five_thousand_digits_is_not_found(service: RunningSer
         ("GET", "/v1/webhooks?limit=1", "GET /v1/webhooks has no parameter 'limit'.", "It takes none."),
         ("GET", "/v1/events?Phase=all", "has no parameter 'Phase'.", "Did you mean phase?"),
         ("GET", "/v1/vms?zone=", "has no parameter 'zone'.", "It takes limit or after."),
-        ("POST", "/v1/vms/solo/stop?deallocate=true", "has no parameter 'deallocate'.", "It takes none."),
+        ("POST", "/v1/vms/solo/stop?deallocate=true", "has no parameter 'deallocate'.", "It takes dry_run."),
+        ("POST", "/v1/vms/solo/stop?dryrun=true", "has no parameter 'dryrun'.", "Did you mean dry_run?"),
+        ("POST", "/v1/vms/solo/stop?dry_run=1", "dry_run is '1'; it can be true or false.", "dry_run=true"),
+        ("POST", "/v1/vms/solo/stop?dry_run=", "dry_run is ''", "dry_run=true"),
+        ("POST", "/v1/vms/solo/stop?dry_run=false&dry_run=true", "dry_run is 'false' and 'true'", "dry_run=true"),
+        ("POST", "/v1/clock?dry_run=true", "POST /v1/clock has no parameter 'dry_run'.", "It takes none."),
     ],
 )  # fmt: skip
 def test_a_parameter_that_the_route_does_not_have_is_refused(

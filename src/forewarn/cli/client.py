@@ -52,13 +52,13 @@ class Client:
         """What is at the path."""
         return self._call("GET", path, None, query)
 
-    def post(self, path: str, body: object = None) -> Any:  # noqa: ANN401 - whatever JSON holds
+    def post(self, path: str, body: object = None, **query: object) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Ask for something."""
-        return self._call("POST", path, body if body is not None else {}, {})
+        return self._call("POST", path, body if body is not None else {}, query)
 
-    def put(self, path: str, body: object) -> Any:  # noqa: ANN401 - whatever JSON holds
+    def put(self, path: str, body: object, **query: object) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Put something in place."""
-        return self._call("PUT", path, body, {})
+        return self._call("PUT", path, body, query)
 
     def delete(self, path: str) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Take something away."""

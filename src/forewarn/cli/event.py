@@ -10,7 +10,7 @@ import click
 from forewarn.cli.client import Client, Unreachable, in_path
 from forewarn.cli.history import history
 from forewarn.cli.options import DURATION, INSTANT, any_event_argument, event_argument, service_options
-from forewarn.cli.output import clock, fields, names, printable, short, show_json, table
+from forewarn.cli.output import clock, counted, fields, names, printable, short, show_json, table
 from forewarn.wire.times import iso
 
 _ENDED = {"Completed", "Cancelled", "Failed"}
@@ -110,8 +110,18 @@ def approve(name: str, client: Client, as_json: bool) -> None:
 @event_argument
 @service_options
 def cancel(name: str, client: Client, as_json: bool) -> None:
-    """Cancel an event's whole operation: all its events go, or none."""
-    _act("cancel", name, client, as_json=as_json)
+    """Cancel an event's whole operation: all its events go, or none. Every cancelled event is named."""
+    found = client.post(f"/v1/events/{in_path(name)}/cancel")
+    if as_json:
+        show_json(found)
+        return
+    _show(found, client.get("/v1/clock")["now"])
+    rows = [
+        (short(each["id"]), each["kind"], each["scope"], " ".join(each["resources"]))
+        for each in found["cancelled"]
+    ]
+    click.echo(f"{counted(len(rows), 'event')} cancelled:")
+    table(("event", "kind", "scope", "vms"), rows, "")
 
 
 @event.command("postpone")

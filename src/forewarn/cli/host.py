@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, in_path
+from forewarn.cli.consent import Request, dry_run_option, yes_option
 from forewarn.cli.options import DURATION, host_argument, service_options
 from forewarn.cli.output import between, clock, counted, fields, names, parse, short, show_json, span, table
 
@@ -122,6 +123,8 @@ def _count(events: list[Any]) -> str:
 )
 @click.option("--notice", type=DURATION, help="How long ahead (default: the least that the kind allows).")
 @click.option("--description", help="What guests are told instead of the usual text.")
+@dry_run_option
+@yes_option
 @service_options
 def maintain(
     name: str,
@@ -130,10 +133,12 @@ def maintain(
     seconds: int | None,
     notice: timedelta | None,
     description: str | None,
+    dry_run: bool,
+    yes: bool,
     client: Client,
     as_json: bool,
 ) -> None:
-    """Announce planned work on a host."""
+    """Announce planned work on a host. Asks first on a terminal, if it affects more than one VM."""
     body = {
         "kind": kind.capitalize(),
         "by": by,
@@ -141,7 +146,15 @@ def maintain(
         "notice_seconds": None if notice is None else round(notice.total_seconds()),
         "description": description,
     }
-    _tell(client.post(f"/v1/hosts/{in_path(name)}/maintain", body), name, as_json=as_json)
+    request = _request("maintain", name, client, body)
+    if dry_run:
+        request.try_out(as_json=as_json)
+    else:
+        _tell(request.send(yes=yes), name, as_json=as_json)
+
+
+def _request(verb: str, name: str, client: Client, body: dict[str, Any] | None = None) -> Request:
+    return Request(client, f"/v1/hosts/{in_path(name)}/{verb}", body, f"{verb} {name}")
 
 
 @host.command("degrade")
@@ -155,21 +168,35 @@ def maintain(
     "--notice", type=DURATION, help="How long ahead its VMs are moved, instead of a risk (default 7 days)."
 )
 @click.option("--anyway", is_flag=True, help="However many hosts are called sick already.")
+@dry_run_option
+@yes_option
 @service_options
 def degrade(
-    name: str, risk: str | None, notice: timedelta | None, anyway: bool, client: Client, as_json: bool
+    name: str,
+    risk: str | None,
+    notice: timedelta | None,
+    anyway: bool,
+    dry_run: bool,
+    yes: bool,
+    client: Client,
+    as_json: bool,
 ) -> None:
     """Say that a host is expected to fail: its VMs are to be redeployed.
 
     Said again with a larger risk, it pulls the move nearer; otherwise it changes nothing.
+    Asks first on a terminal, if it affects more than one VM.
     """
     body = {
         "notice_seconds": None if notice is None else round(notice.total_seconds()),
         "risk": risk,
         "anyway": anyway,
     }
+    request = _request("degrade", name, client, body)
+    if dry_run:
+        request.try_out(as_json=as_json)
+        return
     asked_at = client.get("/v1/clock")["now"]
-    answer = client.post(f"/v1/hosts/{in_path(name)}/degrade", body)
+    answer = request.send(yes=yes)
     _tell(answer, name, as_json=as_json, asked_at=asked_at)
 
 
@@ -180,20 +207,35 @@ def degrade(
     type=click.Choice(["Redeploy", "Reboot"], case_sensitive=False),
     help="What its guests are told (default: what the service's --failed-host-kind says).",
 )
+@dry_run_option
+@yes_option
 @service_options
-def fail(name: str, kind: str | None, client: Client, as_json: bool) -> None:
-    """Say that a host has failed: its VMs are brought back elsewhere, without notice."""
-    body = {"kind": None if kind is None else kind.capitalize()}
-    _tell(client.post(f"/v1/hosts/{in_path(name)}/fail", body), name, as_json=as_json)
+def fail(name: str, kind: str | None, dry_run: bool, yes: bool, client: Client, as_json: bool) -> None:
+    """Say that a host has failed: its VMs are brought back elsewhere, without notice. Asks first on a terminal."""
+    request = _request("fail", name, client, {"kind": None if kind is None else kind.capitalize()})
+    if dry_run:
+        request.try_out(as_json=as_json)
+    else:
+        _tell(request.send(yes=yes, is_grave=True), name, as_json=as_json)
 
 
 @host.command("reclaim")
 @host_argument
 @click.option("--vms", type=click.IntRange(min=1), required=True, help="How many of its Spot VMs have to go.")
+@dry_run_option
+@yes_option
 @service_options
-def reclaim(name: str, vms: int, client: Client, as_json: bool) -> None:
-    """Take capacity back from a host: its Spot VMs that came last are evicted, 30 seconds ahead."""
-    answer = client.post(f"/v1/hosts/{in_path(name)}/reclaim", {"vms": vms})
+def reclaim(name: str, vms: int, dry_run: bool, yes: bool, client: Client, as_json: bool) -> None:
+    """Take capacity back from a host: its Spot VMs that came last are evicted, 30 seconds ahead.
+
+    Asks first on a terminal.
+    """
+    path = f"/v1/hosts/{in_path(name)}/reclaim"
+    request = Request(client, path, {"vms": vms}, f"evict {counted(vms, 'Spot VM')} of {name}")
+    if dry_run:
+        request.try_out(as_json=as_json)
+        return
+    answer = request.send(yes=yes, is_grave=True)
     if as_json:
         show_json(answer)
         return
@@ -203,9 +245,13 @@ def reclaim(name: str, vms: int, client: Client, as_json: bool) -> None:
 
 @host.command("recover")
 @host_argument
+@dry_run_option
 @service_options
-def recover(name: str, client: Client, as_json: bool) -> None:
+def recover(name: str, dry_run: bool, client: Client, as_json: bool) -> None:
     """Say that a host is well again."""
+    if dry_run:
+        _request("recover", name, client).try_out(as_json=as_json)
+        return
     answer = client.post(f"/v1/hosts/{in_path(name)}/recover")
     if as_json:
         show_json(answer)

@@ -18,7 +18,7 @@ from forewarn.errors import ForewarnError, UsageProblem
 
 _COMMANDS = {
     "serve": ("forewarn.cli.serve", "serve", "The service in one process: guests, operators, control plane."),
-    "fleet": ("forewarn.cli.fleet", "fleet", "Apply, show and export the fleet."),
+    "fleet": ("forewarn.cli.fleet", "fleet", "Apply, check, compare, show and export the fleet."),
     "vm": ("forewarn.cli.vm", "vm", "VMs: list, show, restart, redeploy, evict, delete, stop, start."),
     "host": ("forewarn.cli.host", "host", "Hosts: list, show, maintain, degrade, fail, recover, reclaim."),
     "scope": ("forewarn.cli.scope", "scope", "Scopes: who shares a document, and whether anybody asks."),
@@ -46,7 +46,7 @@ _COMMANDS = {
     "replay": ("forewarn.cli.replay", "replay", "Serve a recording again."),
     "token": ("forewarn.cli.credentials", "token", "Tokens to sign in with: create, list, revoke."),
     "principal": ("forewarn.cli.credentials", "principal", "Service principals: create, list, revoke."),
-    "webhook": ("forewarn.cli.webhook", "webhook", "Webhooks: add, list, remove, dead, resend."),
+    "webhook": ("forewarn.cli.webhook", "webhook", "Webhooks: add, list, remove, dead, resend, test."),
     "fault": ("forewarn.cli.fault", "fault", "Faults, for tests of clients: add, list, clear."),
     "tls": ("forewarn.cli.tls", "tls", "A private authority and a certificate for the service."),
     "completion": ("forewarn.cli.completion", "completion", "Completion for bash, zsh or fish."),

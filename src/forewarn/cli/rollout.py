@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
+from forewarn.cli.consent import MANY, Request, ask, can_ask, dry_run_option, yes_option
 from forewarn.cli.options import rollout_argument, service_options
 from forewarn.cli.output import clock, counted, fields, fit, names, printable, short, show_json, span, table
 from forewarn.cli.rollout_wish import read_wish, wish_options
@@ -29,7 +30,10 @@ def rollout() -> None:
 @service_options
 def preview(client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - the options above
     """The whole plan. Nothing is scheduled: it says who is announced when, and touched when at the latest."""
-    found = client.post("/v1/rollouts/preview", read_wish(given))
+    _show_plan(client.post("/v1/rollouts/preview", read_wish(given)), client, as_json=as_json)
+
+
+def _show_plan(found: dict[str, Any], client: Client, *, as_json: bool) -> None:
     if as_json:
         show_json(found)
         return
@@ -49,7 +53,7 @@ def preview(client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN40
     ]
     columns = ("wave", "zone", "host", "announced from", "usually done", "starts by", "done by", "vms")
     table(columns, rows, "")
-    click.echo(_in_a_sentence(found, now))
+    click.echo(f"{_in_a_sentence(found, now)} Nothing is scheduled yet.")
 
 
 def _in_a_sentence(found: dict[str, Any], now: str) -> str:
@@ -57,20 +61,40 @@ def _in_a_sentence(found: dict[str, Any], now: str) -> str:
     begins, length = clock(found["begins_at"], now), span(found["begins_at"], found["usual_end"])
     return (
         f"{found['kind']} of {hosts} with {vms} in {counted(found['waves'], 'wave')}: "
-        f"from {begins} for about {length}, done by {clock(found['latest_end'], now)} at the latest. "
-        "Nothing is scheduled yet."
+        f"from {begins} for about {length}, done by {clock(found['latest_end'], now)} at the latest."
     )
 
 
 @rollout.command("start")
 @wish_options
+@dry_run_option
+@yes_option
 @service_options
-def start(client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - the options above
-    """Begin a rollout. `preview` with the same options shows it first."""
-    found = client.post("/v1/rollouts", read_wish(given))
+def start(dry_run: bool, yes: bool, client: Client, as_json: bool, **given: Any) -> None:  # noqa: ANN401 - the options above
+    """Begin a rollout: of all hosts, unless some are chosen. Asks first on a terminal.
+
+    `preview` or `--dry-run` with the same options shows the plan.
+    """
+    wish = read_wish(given)
+    if dry_run:
+        _show_plan(client.post("/v1/rollouts", wish, dry_run="true"), client, as_json=as_json)
+        return
+    if can_ask(yes=yes):
+        _ask_about(client.post("/v1/rollouts", wish, dry_run="true"), wish, client)
+    found = client.post("/v1/rollouts", wish)
     _tell(found, client, as_json=as_json)
     if not as_json:
         click.echo(f"follow it: forewarn rollout watch {short(found['id'])}")
+
+
+def _ask_about(plan: dict[str, Any], wish: dict[str, Any], client: Client) -> None:
+    """Ask, if the rollout affects more than one VM."""
+    if plan["vms_total"] < MANY:
+        return
+    click.echo(_in_a_sentence(plan, client.get("/v1/clock")["now"]), err=True)
+    if not wish.keys() & {"hosts", "zones", "tags"}:
+        click.echo("No host, zone or tag is chosen: this is the whole fleet.", err=True)
+    ask("Start this rollout?")
 
 
 @rollout.command("list")
@@ -170,28 +194,49 @@ def show(name: str, with_hosts: bool, client: Client, as_json: bool) -> None:
 @rollout.command("pause")
 @rollout_argument
 @click.option("--reason", default="", help="For the audit, and for whoever waits.")
+@dry_run_option
 @service_options
-def pause(name: str, reason: str, client: Client, as_json: bool) -> None:
+def pause(name: str, reason: str, dry_run: bool, client: Client, as_json: bool) -> None:
     """Stop for now. What is announced is cancelled, what has started finishes."""
-    _tell(client.post(f"/v1/rollouts/{in_path(name)}/pause", {"reason": reason}), client, as_json=as_json)
+    _change("pause", name, {"reason": reason}, client, as_json=as_json, dry_run=dry_run)
+
+
+def _change(
+    verb: str,
+    name: str,
+    body: dict[str, Any],
+    client: Client,
+    *,
+    as_json: bool,
+    dry_run: bool,
+    yes: bool = True,
+) -> None:
+    request = Request(client, f"/v1/rollouts/{in_path(name)}/{verb}", body, f"{verb} rollout {name}")
+    if dry_run:
+        request.try_out(as_json=as_json)
+    else:
+        _tell(request.send(yes=yes, is_grave=True), client, as_json=as_json)
 
 
 @rollout.command("resume")
 @rollout_argument
 @click.option("--anyway", is_flag=True, help="Go on whatever the health of the last wave.")
+@dry_run_option
 @service_options
-def resume(name: str, anyway: bool, client: Client, as_json: bool) -> None:
+def resume(name: str, anyway: bool, dry_run: bool, client: Client, as_json: bool) -> None:
     """Go on. What was cancelled is announced anew, with full notice."""
-    _tell(client.post(f"/v1/rollouts/{in_path(name)}/resume", {"anyway": anyway}), client, as_json=as_json)
+    _change("resume", name, {"anyway": anyway}, client, as_json=as_json, dry_run=dry_run)
 
 
 @rollout.command("abort")
 @rollout_argument
 @click.option("--reason", default="", help="For the audit, and for whoever waits.")
+@dry_run_option
+@yes_option
 @service_options
-def abort(name: str, reason: str, client: Client, as_json: bool) -> None:
-    """Stop for good. As a pause, and nothing is announced again."""
-    _tell(client.post(f"/v1/rollouts/{in_path(name)}/abort", {"reason": reason}), client, as_json=as_json)
+def abort(name: str, reason: str, dry_run: bool, yes: bool, client: Client, as_json: bool) -> None:
+    """Stop for good. As a pause, and nothing is announced again. Asks first on a terminal."""
+    _change("abort", name, {"reason": reason}, client, as_json=as_json, dry_run=dry_run, yes=yes)
 
 
 @rollout.command("watch")

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, in_path
+from forewarn.cli.consent import Request, dry_run_option, yes_option
 from forewarn.cli.options import service_options, vm_argument
 from forewarn.cli.output import between, clock, fields, names, short, show_json, table
 
@@ -72,8 +73,21 @@ def show_vm(name: str, client: Client, as_json: bool) -> None:
     )
 
 
-def _ask(verb: str, name: str, client: Client, body: dict[str, Any] | None = None, *, as_json: bool) -> None:
-    answer = client.post(f"/v1/vms/{in_path(name)}/{verb}", body)
+def _ask(
+    verb: str,
+    name: str,
+    client: Client,
+    body: dict[str, Any] | None = None,
+    *,
+    as_json: bool,
+    dry_run: bool,
+    yes: bool = True,
+) -> None:
+    request = Request(client, f"/v1/vms/{in_path(name)}/{verb}", body, f"{verb} {name}")
+    if dry_run:
+        request.try_out(as_json=as_json)
+        return
+    answer = request.send(yes=yes, is_grave=True)
     if as_json:
         show_json(answer)
         return
@@ -109,22 +123,34 @@ def _tell_silent(client: Client, verb: str, name: str, operation: dict[str, Any]
 def _command(verb: str, text: str) -> None:
     @vm.command(verb, help=text)
     @vm_argument
+    @dry_run_option
     @service_options
-    def ask(name: str, client: Client, as_json: bool) -> None:
-        _ask(verb, name, client, as_json=as_json)
+    def ask(name: str, dry_run: bool, client: Client, as_json: bool) -> None:
+        _ask(verb, name, client, as_json=as_json, dry_run=dry_run)
+
+
+def _grave_command(verb: str, text: str) -> None:
+    @vm.command(verb, help=f"{text} Asks first on a terminal.")
+    @vm_argument
+    @dry_run_option
+    @yes_option
+    @service_options
+    def ask(name: str, dry_run: bool, yes: bool, client: Client, as_json: bool) -> None:
+        _ask(verb, name, client, as_json=as_json, dry_run=dry_run, yes=yes)
 
 
 _command("restart", "Restart a VM: a Reboot, announced 15 minutes ahead where its scope is on.")
 _command("redeploy", "Move a VM to another host: a Redeploy, announced 10 minutes ahead.")
-_command("evict", "Take a Spot VM's capacity back: a Preempt, announced 30 seconds ahead.")
-_command("delete", "Delete a VM: a Terminate, announced as its profile says, else at once.")
+_grave_command("evict", "Take a Spot VM's capacity back: a Preempt, announced 30 seconds ahead.")
+_grave_command("delete", "Delete a VM: a Terminate, announced as its profile says, else at once.")
 _command("start", "Start a VM, at once.")
 
 
 @vm.command("stop")
 @vm_argument
 @click.option("--deallocate", is_flag=True, help="Give its place on the host back as well.")
+@dry_run_option
 @service_options
-def stop(name: str, deallocate: bool, client: Client, as_json: bool) -> None:
+def stop(name: str, deallocate: bool, dry_run: bool, client: Client, as_json: bool) -> None:
     """Stop a VM, at once."""
-    _ask("stop", name, client, {"deallocate": deallocate}, as_json=as_json)
+    _ask("stop", name, client, {"deallocate": deallocate}, as_json=as_json, dry_run=dry_run)

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, in_path
+from forewarn.cli.consent import ask, can_ask, yes_option
 from forewarn.cli.options import Name, service_options
-from forewarn.cli.output import clock, counted, short, show_json, table
+from forewarn.cli.output import clock, complain, counted, short, show_json, table
 from forewarn.cli.private_file import read_private
 from forewarn.errors import ForewarnError
 
@@ -24,7 +25,7 @@ _id_argument = click.argument("webhook", metavar="WEBHOOK", type=Name())
 
 @click.group()
 def webhook() -> None:
-    """Webhooks, which are told of events as they change: add, list, remove, dead, resend."""
+    """Webhooks, which are told of events as they change: add, list, remove, dead, resend, test."""
 
 
 @webhook.command()
@@ -101,9 +102,18 @@ def list_all(client: Client, as_json: bool) -> None:
 
 @webhook.command()
 @_id_argument
+@yes_option
 @service_options
-def remove(webhook: str, client: Client, as_json: bool) -> None:
-    """Tell a webhook nothing more, and forget what it was not told."""
+def remove(webhook: str, yes: bool, client: Client, as_json: bool) -> None:
+    """Tell a webhook nothing more, and forget what it was not told.
+
+    Asks first on a terminal, if undelivered messages would be lost.
+    """
+    if can_ask(yes=yes):
+        found = client.get(f"/v1/webhooks/{in_path(webhook)}")
+        if lost := found["waiting"] + found["dead"]:
+            click.echo(f"{counted(lost, 'undelivered message')} would be lost.", err=True)
+            ask(f"Remove webhook {webhook}?")
     gone = client.delete(f"/v1/webhooks/{in_path(webhook)}")
     if as_json:
         show_json(gone)
@@ -144,3 +154,28 @@ def resend(webhook: str, letters: tuple[str, ...], client: Client, as_json: bool
         show_json(outcome)
     else:
         click.echo(f"{counted(outcome['resent'], 'dead letter')} of {webhook} will be sent again.")
+
+
+@webhook.command()
+@_id_argument
+@service_options
+def test(webhook: str, client: Client, as_json: bool) -> int:
+    """Send one test message now, and report the outcome. Exit code 1 if the receiver did not accept it.
+
+    The message is marked as a test. It counts as no delivery, and is not tried again.
+    """
+    outcome = client.post(f"/v1/webhooks/{in_path(webhook)}/test")
+    took = f"{outcome['latency_ms']:.0f} ms"
+    if as_json:
+        show_json(outcome)
+    elif outcome["has_arrived"]:
+        click.echo(f"{outcome['url']} accepted the test message: status {outcome['status']}, {took}.")
+    else:
+        complain(f"{outcome['url']} {outcome['problem']} ({took}).", _hint(outcome["status"]))
+    return 0 if outcome["has_arrived"] else 1
+
+
+def _hint(status: int | None) -> str:
+    if status is None:
+        return "Check that the receiver runs and that the service can reach this address."
+    return "Check the log of the receiver. It has to answer with a status from 200 to 299."

@@ -17,6 +17,7 @@ from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.courses import AskFirst, Courses
+from forewarn.control.dry_run import DryRun
 from forewarn.control.faults import Strokes, put_in
 from forewarn.control.hands import Hands
 from forewarn.control.onlookers import tell_all
@@ -148,6 +149,14 @@ class ControlPlane(Requests):
         if changes is not None:
             self._publish(changes)
         return refusal
+
+    def dry_run(self) -> DryRun:
+        """What carries out requests on a copy of the newest state, and keeps nothing."""
+        with self._transaction() as transaction:
+            is_current = self._is_current(transaction)
+        if not is_current:
+            self._synchronise()
+        return DryRun(self)
 
     def _keep(self, transaction: Transaction, draft: Draft) -> Changes:
         settle(draft, self.rules)

@@ -23,6 +23,7 @@ from forewarn.core.operation import Operation
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests import degraded, hosts, notices, postpone, reclaim, rollouts, vms
 from forewarn.core.requests.faults import mark_told
+from forewarn.core.rollout_course import Verdict
 from forewarn.core.terms import Cause, Kind
 from forewarn.core.world import World
 from forewarn.store import history
@@ -52,6 +53,7 @@ class Requests(ABC):
     board: Board
     polls: PollLedger
     faults: FaultBook | None  # None: machines are real, and nothing is put in
+    heard: Verdict  # on the health of sets, as readers are told
     _new_id: Callable[[], str]
 
     @abstractmethod
@@ -128,6 +130,10 @@ class Requests(ABC):
     def preview_rollout(self, wish: rollouts.RolloutWish) -> Callable[[], rollouts.Plan | Refusal]:
         """What tells, on any thread, what a rollout would do and when: it may take seconds. Nothing is changed."""
         return partial(rollouts.plan_rollout, self.world.fleet(), wish, self.clock.now(), self.rules)
+
+    def refuse_repeated_rollout(self, plan: rollouts.Plan) -> Refusal | None:
+        """No, if the planned rollout is open already."""
+        return rollouts.is_open_already(self.world, plan)
 
     def start_rollout(self, wish: rollouts.RolloutWish, actor: str) -> str | Refusal:
         """Begin a rollout: its id, or why it cannot be."""

@@ -37,6 +37,18 @@ class Bulletin:
         return self.event.version
 
 
+@dataclass(frozen=True, slots=True)
+class WebhookTestMessage:
+    """A message that tests a webhook, and tells of no event."""
+
+    id: str
+    webhook: str
+    sent_by: str
+    at: datetime
+
+    text = "This is a test message. No event has changed."
+
+
 def bulletins(draft: Draft) -> list[Bulletin]:
     """What there is to tell of a draft, the oldest event first."""
     told = sorted(draft.shown_events(), key=lambda event: event.number)

@@ -26,6 +26,14 @@ class RolloutBook:
         self._touched: dict[int, dict[str, None]] = {}  # by wave, the VMs that were worked on
         self._ends: dict[str, dict[int, datetime]] = {}  # by set and update domain
 
+    def copy(self) -> RolloutBook:
+        """A book of the same turns."""
+        made = RolloutBook()
+        for turn in self.turns.values():
+            made.take(turn)
+        made.had_postponed = self.had_postponed
+        return made
+
     def take(self, turn: Turn) -> None:
         """Put a turn in place of its former version."""
         before = self.turns.get(turn.host)

@@ -206,6 +206,15 @@ class World:
         copy._members_of_set = {name: names.copy() for name, names in self._members_of_set.items()}
         return copy
 
+    def copy(self) -> World:
+        """A copy of everything, on which changes can be tried. Entities are immutable and shared."""
+        made = World()
+        made.number = self.number
+        for name, members in vars(self).items():
+            if name not in {"number", "_tables"}:  # filled in place: the tables of the copy stay its own
+                getattr(made, name).update(_copied(members))
+        return made
+
     # How it changes.
 
     def apply(self, changes: Changes) -> None:
@@ -333,6 +342,12 @@ class World:
         """The sets that the VMs belong to, each once."""
         known = (self.vms.get(vm) for vm in vms)
         return list(dict.fromkeys(vm.set_name for vm in known if vm is not None and vm.set_name))
+
+
+def _copied(members: dict[Any, Any]) -> dict[Any, Any]:
+    """A table as it is, or an index with copies of what it holds."""
+    is_index = isinstance(next(iter(members.values()), None), (dict, list, RolloutBook))
+    return {key: each.copy() for key, each in members.items()} if is_index else members
 
 
 def _place_of(vm: Vm) -> tuple[str, str, str | None]:

@@ -49,6 +49,7 @@ LARGEST_BULKY_BODY = 64 * 1024 * 1024
 PACED_PER_SECOND = 50  # of the routes that are expensive and public
 PACED_AT_ONCE = 20
 CSV = "text/csv"
+DRY_RUN = "dry_run"
 _RETRY_READ_SECONDS = 5
 _READS = {"GET", "HEAD"}
 _MOST_DIGITS = 18  # of a number that a store can hold
@@ -78,6 +79,7 @@ class Call:
 
     request: Request
     office: Office
+    is_dry_run: bool = False
 
     def path(self, name: str) -> str:
         """A part of the path."""
@@ -209,12 +211,21 @@ class Endpoint:
     is_paced: bool = False  # begun at a lower rate than others, before its body is read
     most_bytes: int = LARGEST_BODY  # of a body
     body_media_type: str = "application/json"
+    dry_answer: Any = None  # the type that a dry run sends; None: the route has no dry run
     is_bulky: bool = False  # body and answer may be as large as a fleet: decoded and encoded off the loop
 
     @property
     def needs(self) -> Role | None:
         """The least role that may call it; None: anybody."""
         return None if self.is_public else self.role or role_for(self.method)
+
+    @property
+    def parameters(self) -> dict[str, str]:
+        """The parameters of the query, each with its meaning."""
+        if self.dry_answer is None:
+            return self.query
+        form = self.dry_answer.__name__
+        return self.query | {DRY_RUN: f"true: change nothing, and answer 200 with what would happen ({form})"}
 
     @property
     def largest_body(self) -> int:
@@ -236,10 +247,11 @@ def route(endpoint: Endpoint) -> Route:
         try:
             if endpoint.is_paced:
                 await request.app.state.office.paced.turn(partial(client_waits, request))
+            is_dry_run = endpoint.dry_answer is not None and request.query_params.get(DRY_RUN) == "true"
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
-            call = Call(request, request.app.state.office)
+            call = Call(request, request.app.state.office, is_dry_run)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
-            return await _answer(request, endpoint, outcome)
+            return await _answer(call, endpoint, outcome)
         except StoreError as problem:
             return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
         except Stopping as problem:
@@ -257,12 +269,13 @@ def route(endpoint: Endpoint) -> Route:
     return made
 
 
-async def _answer(request: Request, endpoint: Endpoint, outcome: Any) -> Response:  # noqa: ANN401 - of the endpoint's type
+async def _answer(call: Call, endpoint: Endpoint, outcome: Any) -> Response:  # noqa: ANN401 - of the endpoint's type
     if isinstance(outcome, Response):
         return outcome
     if isinstance(outcome, Refusal):
         return endpoint.say_no(outcome)
-    return Response(await _encode(request, endpoint, outcome), endpoint.status, media_type="application/json")
+    encoded = await _encode(call.request, endpoint, outcome)
+    return Response(encoded, 200 if call.is_dry_run else endpoint.status, media_type="application/json")
 
 
 async def _encode(request: Request, endpoint: Endpoint, outcome: Any) -> bytes:  # noqa: ANN401 - of the endpoint's type
@@ -277,12 +290,22 @@ def _strange_parameter(request: Request, endpoint: Endpoint) -> Refusal | None:
     """A filter that nobody knows would let everything through: it is a slip of the pen, and refused."""
     if not endpoint.path.startswith("/v1/"):  # ARM and Azure's clients have their own ways
         return None
-    known = endpoint.query
+    known = endpoint.parameters
     name = next((each for each in request.query_params if each not in known), None)
     if name is None:
-        return None
+        return _strange_dry_run(request)
     takes = f"{did_you_mean(name, known)} It takes {either(known)}.".lstrip() if known else "It takes none."
     return bad_request(f"{request.method} {request.url.path} has no parameter {name!r}.", takes)
+
+
+def _strange_dry_run(request: Request) -> Refusal | None:
+    """A value that is neither true nor false must not be taken for false: the request would be carried out."""
+    values = request.query_params.getlist(DRY_RUN)
+    if not values or values in (["true"], ["false"]):
+        return None
+    return bad_request(
+        f"{DRY_RUN} is {' and '.join(map(repr, values))}; it can be true or false.", f"Send one {DRY_RUN}=true."
+    )
 
 
 async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN401 - of the endpoint's type

@@ -34,6 +34,12 @@ class EventList(msgspec.Struct):
     next: str | None = None
 
 
+class CancelledView(EventView):
+    """An event that was cancelled, and all that were cancelled with it."""
+
+    cancelled: Annotated[list[EventView], msgspec.Meta(description="every event that this request cancelled")]
+
+
 def not_there(plane: ControlPlane, what: str, name: str, hint: str = "") -> Refusal:
     """There is no such event or operation; one of that very id may have been, and be let go by now."""
     keep = plane.retention.keep
@@ -152,9 +158,28 @@ async def approve(call: Call, _: Nothing) -> EventView | Refusal:
     return await _change(call, "approved", lambda plane, found: plane.approve(found.id, call.actor))
 
 
-async def cancel(call: Call, _: Nothing) -> EventView | Refusal:
+async def cancel(call: Call, _: Nothing) -> CancelledView | Refusal:
     """Cancel an event's operation: all its events go, or none."""
-    return await _change(call, "cancelled", lambda plane, found: plane.cancel(found.operation, call.actor))
+    named: list[str] = []
+
+    def change(plane: ControlPlane, found: Event) -> Refusal | None:
+        named.extend(event.id for event in plane.world.events_of(found.operation) if event.phase.is_open)
+        return plane.cancel(found.operation, call.actor)
+
+    outcome = await _change(call, "cancelled", change)
+    if isinstance(outcome, Refusal):
+        return outcome
+
+    def read(plane: ControlPlane) -> list[EventView]:
+        with plane.store.transaction() as transaction:
+            events = history.events_of(transaction.connection, outcome.operation)
+        now = plane.clock.now()
+        return [event_view(plane.world, event, now) for event in events if event.id in named]
+
+    together = await call.on_plane(read, call.office.plane)
+    return CancelledView(
+        **{name: getattr(outcome, name) for name in outcome.__struct_fields__}, cancelled=together
+    )
 
 
 async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
@@ -189,7 +214,7 @@ ENDPOINTS = [
     Endpoint("GET", "/v1/events", list_events, "Events, oldest first", EventList, query=_FILTER | PAGE),
     Endpoint("GET", "/v1/events/{id}", show_event, "One event, with what it waits for", EventView),
     Endpoint("POST", "/v1/events/{id}/approve", approve, "Approve an event", EventView, role=Role.APPROVER),
-    Endpoint("POST", "/v1/events/{id}/cancel", cancel, "Cancel an event's whole operation", EventView),
+    Endpoint("POST", "/v1/events/{id}/cancel", cancel, "Cancel an event's whole operation", CancelledView),
     Endpoint(
         "POST",
         "/v1/events/{id}/postpone",

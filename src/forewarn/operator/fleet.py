@@ -9,6 +9,7 @@ import msgspec
 from starlette.responses import Response
 
 from forewarn.control.plane import ControlPlane
+from forewarn.control.requests import Requests
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_export import describe
 from forewarn.core.fleet_spec import FleetSpec
@@ -155,7 +156,8 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
     except BadFleet as problem:
         return Refusal(Code.BAD_REQUEST, _summary(problem))
 
-    def write(plane: ControlPlane) -> FleetApplied | Refusal:
+    def write(kept: ControlPlane) -> FleetApplied | Refusal:
+        plane: Requests = kept.dry_run() if call.is_dry_run else kept
         outcome = plane.apply_fleet(text.spec, call.actor)
         problems = [each for each in outcome if isinstance(each, Problem)]
         if problems:
@@ -190,6 +192,7 @@ ENDPOINTS = [
         body=dict[str, msgspec.Raw],
         body_shown=FleetSpec,
         role=Role.ADMIN,
+        dry_answer=FleetApplied,
         is_bulky=True,
     ),
     Endpoint("GET", "/v1/vms", list_vms, "VMs by name", VmList, query=PAGE),

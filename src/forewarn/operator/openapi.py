@@ -24,7 +24,8 @@ def openapi(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     listed = list(endpoints)
     bodies = [each.described_body for each in listed if each.body is not Nothing]
     errors = [each.error for each in listed if each.error is not ErrorBody]
-    types = [each.answer for each in listed] + bodies + errors + [ErrorBody]
+    dry = [each.dry_answer for each in listed if each.dry_answer is not None]
+    types = [each.answer for each in listed] + bodies + dry + errors + [ErrorBody]
     schemas, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     schema_of = {id(kind): schema for kind, schema in zip(types, schemas, strict=True)}
     paths: dict[str, dict[str, Any]] = {}
@@ -54,7 +55,7 @@ def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
     ]
     parameters += [
         {"name": name, "in": "query", "required": False, "description": text, "schema": {"type": "string"}}
-        for name, text in endpoint.query.items()
+        for name, text in endpoint.parameters.items()
     ]
     found: dict[str, Any] = {
         "summary": endpoint.summary,
@@ -71,11 +72,26 @@ def _operation(endpoint: Endpoint, schema_of: dict[int, Any]) -> dict[str, Any]:
             "default": {"description": "Refused: what was asked, what stands in the way", "content": error},
         },
     }
+    if endpoint.dry_answer is not None:
+        _add_dry_run(found["responses"], endpoint, schema_of)
     if endpoint.body is not Nothing:
         kind = endpoint.described_body
         content = {endpoint.body_media_type: {"schema": schema_of[id(kind)]}}
         found["requestBody"] = {"required": _has_required(kind), "content": content}
     return found
+
+
+def _add_dry_run(responses: dict[str, Any], endpoint: Endpoint, schema_of: dict[int, Any]) -> None:
+    """A dry run answers 200, in a form of its own or in that of the request itself."""
+    if endpoint.dry_answer is endpoint.answer:
+        return
+    schema = schema_of[id(endpoint.dry_answer)]
+    if done := responses.get("200"):
+        content = done["content"][endpoint.media_type]
+        content["schema"] = {"anyOf": [content["schema"], schema]}
+        return
+    what = "A dry run: what the request would do; nothing was changed"
+    responses["200"] = {"description": what, "content": {"application/json": {"schema": schema}}}
 
 
 def _has_required(kind: Any) -> bool:  # noqa: ANN401 - a type

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Accepted
+from forewarn.control.requests import Accepted, Requests
 from forewarn.core.event import Event
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
@@ -19,7 +19,8 @@ from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.core.world import World
 from forewarn.errors import Stopping, StoreUnavailable
-from forewarn.operator.endpoint import Call, Endpoint, Nothing
+from forewarn.operator.dry_runs import Foreseen, foresee
+from forewarn.operator.endpoint import Call, Endpoint, Handler, Nothing
 from forewarn.operator.fleet import show_host
 from forewarn.store import history
 from forewarn.wire.rest import (
@@ -143,27 +144,36 @@ async def _answer(call: Call, accepted: Accepted) -> tuple[OperationView, list[E
         return _views(plane.world, accepted.operation, accepted.events, plane.clock.now())
 
 
-async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | Refusal:
-    plane, name = call.office.plane, call.path("name")
+_Ask = Callable[[Requests], Accepted | Refusal]
+
+
+async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | Foreseen | Refusal:
+    name, actor = call.path("name"), call.actor
     if isinstance(body, StopBody) and body.deallocate:
         cause = Cause.DEALLOCATE
-    if cause is Cause.EVICT:
-        outcome = await call.on_plane(plane.evict, name, call.actor)
-    else:
-        outcome = await call.on_plane(plane.ask_for_vm, cause, name, call.actor)
+
+    def ask(plane: Requests) -> Accepted | Refusal:
+        return plane.evict(name, actor) if cause is Cause.EVICT else plane.ask_for_vm(cause, name, actor)
+
+    if call.is_dry_run:
+        return await foresee(call, ask)
+    outcome = await call.on_plane(ask, call.office.plane)
     if isinstance(outcome, Refusal):
         return outcome
     operation, events = await _answer(call, outcome)
     return VmAccepted(operation, events[0] if events else None)
 
 
-async def _host_accepted(call: Call, outcome: Accepted | Refusal) -> HostAccepted | Refusal:
+async def _ask_for_host(call: Call, ask: _Ask) -> HostAccepted | Foreseen | Refusal:
+    if call.is_dry_run:
+        return await foresee(call, ask)
+    outcome = await call.on_plane(ask, call.office.plane)
     if isinstance(outcome, Refusal):
         return outcome
     return HostAccepted(*await _answer(call, outcome))
 
 
-async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Refusal:
+async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Foreseen | Refusal:
     """Announce planned work on a host."""
     asked = Maintenance(
         kind=Kind(body.kind),
@@ -172,29 +182,29 @@ async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Refusal:
         notice=None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds),
         description=body.description,
     )
-    plane = call.office.plane
-    return await _host_accepted(call, await call.on_plane(plane.maintain, call.path("name"), asked, call.actor))
+    return await _ask_for_host(call, lambda plane: plane.maintain(call.path("name"), asked, call.actor))
 
 
-async def degrade(call: Call, body: DegradeBody) -> HostAccepted | Refusal:
+async def degrade(call: Call, body: DegradeBody) -> HostAccepted | Foreseen | Refusal:
     """Announce that a host's VMs are to leave it before it fails."""
     asked = Degradation(
         notice=None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds),
         risk=None if body.risk is None else Risk(body.risk),
         anyway=body.anyway,
     )
-    plane = call.office.plane
-    return await _host_accepted(call, await call.on_plane(plane.degrade, call.path("name"), asked, call.actor))
+    return await _ask_for_host(call, lambda plane: plane.degrade(call.path("name"), asked, call.actor))
 
 
-async def fail(call: Call, body: FailBody) -> HostAccepted | Refusal:
+async def fail(call: Call, body: FailBody) -> HostAccepted | Foreseen | Refusal:
     """Say that a host has failed."""
-    plane, kind = call.office.plane, None if body.kind is None else Kind(body.kind)
-    return await _host_accepted(call, await call.on_plane(plane.fail, call.path("name"), call.actor, kind))
+    kind = None if body.kind is None else Kind(body.kind)
+    return await _ask_for_host(call, lambda plane: plane.fail(call.path("name"), call.actor, kind))
 
 
-async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | Refusal:
+async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | Foreseen | Refusal:
     """Take capacity back from a host: some of its Spot VMs are evicted."""
+    if call.is_dry_run:
+        return await foresee(call, lambda plane: plane.reclaim(call.path("name"), body.vms, call.actor))
     plane = call.office.plane
     outcome = await call.on_plane(plane.reclaim, call.path("name"), body.vms, call.actor)
     if isinstance(outcome, Refusal):
@@ -203,15 +213,24 @@ async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | Refusal:
     return Reclaimed([operation for operation, _ in answers], [event for _, events in answers for event in events])
 
 
-async def recover(call: Call, _: Nothing) -> HostView | Refusal:
+async def recover(call: Call, _: Nothing) -> HostView | Foreseen | Refusal:
     """Say that a host is well again."""
+    if call.is_dry_run:
+        return await foresee(call, lambda plane: plane.recover(call.path("name"), call.actor))
     refusal = await call.on_plane(call.office.plane.recover, call.path("name"), call.actor)
     return refusal if refusal is not None else await show_host(call, Nothing())
 
 
 def _vm_endpoint(verb: str, cause: Cause, summary: str, body: type = Nothing) -> Endpoint:
-    path = f"/v1/vms/{{name}}/{verb}"
-    return Endpoint("POST", path, partial(_ask_for_vm, cause), summary, VmAccepted, 202, body)
+    path, handle = f"/v1/vms/{{name}}/{verb}", partial(_ask_for_vm, cause)
+    return Endpoint("POST", path, handle, summary, VmAccepted, 202, body, dry_answer=Foreseen)
+
+
+def _host_endpoint(
+    verb: str, handle: Handler, summary: str, body: type, answer: type = HostAccepted, status: int = 202
+) -> Endpoint:
+    path = f"/v1/hosts/{{name}}/{verb}"
+    return Endpoint("POST", path, handle, summary, answer, status, body, dry_answer=Foreseen)
 
 
 ENDPOINTS = [
@@ -221,21 +240,15 @@ ENDPOINTS = [
     _vm_endpoint("evict", Cause.EVICT, "Take a Spot VM's capacity back: Preempt"),
     _vm_endpoint("stop", Cause.STOP, "Stop a VM, at once; no event", StopBody),
     _vm_endpoint("start", Cause.START, "Start a VM, at once; no event"),
-    Endpoint(
-        "POST", "/v1/hosts/{name}/maintain", maintain, "Announce work on a host", HostAccepted, 202, MaintainBody
-    ),
-    Endpoint(
-        "POST", "/v1/hosts/{name}/degrade", degrade, "A host is expected to fail", HostAccepted, 202, DegradeBody
-    ),
-    Endpoint("POST", "/v1/hosts/{name}/fail", fail, "A host has failed", HostAccepted, 202, FailBody),
-    Endpoint(
-        "POST",
-        "/v1/hosts/{name}/reclaim",
+    _host_endpoint("maintain", maintain, "Announce work on a host", MaintainBody),
+    _host_endpoint("degrade", degrade, "A host is expected to fail", DegradeBody),
+    _host_endpoint("fail", fail, "A host has failed", FailBody),
+    _host_endpoint(
+        "reclaim",
         reclaim,
         "Take capacity back from a host: so many of its Spot VMs are evicted",
-        Reclaimed,
-        202,
         ReclaimBody,
+        Reclaimed,
     ),
-    Endpoint("POST", "/v1/hosts/{name}/recover", recover, "A host is well again", HostView),
+    _host_endpoint("recover", recover, "A host is well again", Nothing, HostView, 200),
 ]

@@ -11,11 +11,22 @@ import sqlalchemy as sa
 from starlette.responses import Response
 
 from forewarn.control.plane import ControlPlane
+from forewarn.control.requests import Requests
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.rollouts import RolloutWish, has_ended
 from forewarn.core.rollout import Rollout, RolloutState, TurnState
 from forewarn.core.rollout_course import waiting_for
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page, bad_cursor, bad_request, whole_number
+from forewarn.operator.dry_runs import Foreseen, foreseen
+from forewarn.operator.endpoint import (
+    Call,
+    Endpoint,
+    Handler,
+    Nothing,
+    Page,
+    bad_cursor,
+    bad_request,
+    whole_number,
+)
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role
@@ -64,7 +75,13 @@ class ResumeBody(msgspec.Struct, forbid_unknown_fields=True):
     anyway: Annotated[bool, msgspec.Meta(description="whatever the health of the last wave")] = False
 
 
-def find_rollout(plane: ControlPlane, name: str) -> Rollout | Refusal:
+class RolloutForeseen(Foreseen):
+    """What pausing, resuming or aborting a rollout would do, and the rollout as it would be."""
+
+    rollout: RolloutView
+
+
+def find_rollout(plane: Requests, name: str) -> Rollout | Refusal:
     """The rollout of that id, or of an unambiguous beginning of it."""
     if found := plane.world.rollouts.get(name.lower()):
         return found
@@ -78,7 +95,7 @@ def find_rollout(plane: ControlPlane, name: str) -> Rollout | Refusal:
     return plane.world.rollouts.get(found_there[0].id, found_there[0])
 
 
-def view_of(plane: ControlPlane, rollout: Rollout) -> RolloutView:
+def view_of(plane: Requests, rollout: Rollout) -> RolloutView:
     """A rollout as it is now, open or ended."""
     if rollout.id in plane.world.rollouts:
         book = plane.world.book_of(rollout.id)
@@ -90,10 +107,13 @@ def view_of(plane: ControlPlane, rollout: Rollout) -> RolloutView:
 
 
 async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal | Response:
-    """The whole plan, before anything is scheduled. The plane only hands over its fleet, and goes on."""
+    """The whole plan, before anything is scheduled."""
     wish = read_wish(body)
-    if isinstance(wish, Refusal):
-        return wish
+    return wish if isinstance(wish, Refusal) else await _preview(call, wish)
+
+
+async def _preview(call: Call, wish: RolloutWish) -> PreviewView | Refusal | Response:
+    """The plan of a rollout. The plane only hands over its fleet, and goes on."""
     if call.office.previews.is_full:
         return refuse(
             Trouble.TOO_MANY_PREVIEWS,
@@ -103,14 +123,23 @@ async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal | Resp
     async with call.office.previews.turn():
         make_plan = await call.on_plane(call.office.plane.preview_rollout, wish)
         plan = await call.aside(make_plan)
-        return plan if isinstance(plan, Refusal) else await call.aside(preview_view, plan)
+        if isinstance(plan, Refusal):
+            return plan
+        if call.is_dry_run and (refusal := await call.on_plane(call.office.plane.refuse_repeated_rollout, plan)):
+            return refusal
+        return await call.aside(preview_view, plan)
 
 
-async def start(call: Call, body: RolloutBody) -> RolloutView | Refusal:
-    """Begin a rollout."""
+async def start(call: Call, body: RolloutBody) -> RolloutView | Refusal | Response:
+    """Begin a rollout; as a dry run, its preview."""
     wish = read_wish(body)
     if isinstance(wish, Refusal):
         return wish
+    if call.is_dry_run:
+        plan = await _preview(call, wish)
+        if not isinstance(plan, PreviewView):
+            return plan
+        return Response(await call.aside(msgspec.json.encode, plan), media_type="application/json")
 
     def write(plane: ControlPlane, wish: RolloutWish) -> str | Refusal:
         return plane.start_rollout(wish, call.actor)
@@ -199,44 +228,60 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
 
 
 async def _change(
-    call: Call, participle: str, change: Callable[[ControlPlane, Rollout], Refusal | None]
-) -> RolloutView | Refusal:
-    def write(plane: ControlPlane) -> Refusal | None:
+    call: Call, participle: str, change: Callable[[Requests, Rollout], Refusal | None]
+) -> RolloutView | RolloutForeseen | Refusal:
+    def write(plane: Requests) -> Refusal | None:
         found = find_rollout(plane, call.path("id"))
         if isinstance(found, Refusal):
             return found
         return change(plane, found) if found.state.is_open else has_ended(found, participle)
 
+    def dry_run(plane: ControlPlane) -> RolloutForeseen | Refusal:
+        trial = plane.dry_run()
+        if refusal := write(trial):
+            return refusal
+        seen, (rollout,) = foreseen(trial, plane.clock.now()), trial.rollouts
+        return RolloutForeseen(**msgspec.structs.asdict(seen), rollout=view_of(trial, rollout))
+
+    if call.is_dry_run:
+        return await call.on_plane(dry_run, call.office.plane)
     refusal = await call.on_plane(write, call.office.plane)
     return refusal if refusal is not None else await _show(call, call.path("id"))
 
 
-async def pause(call: Call, body: StopRolloutBody) -> RolloutView | Refusal:
+async def pause(call: Call, body: StopRolloutBody) -> RolloutView | RolloutForeseen | Refusal:
     """Call off what is announced, let what has started finish."""
     return await _change(
         call, "paused", lambda plane, found: plane.pause_rollout(found.id, body.reason, call.actor)
     )
 
 
-async def resume(call: Call, body: ResumeBody) -> RolloutView | Refusal:
+async def resume(call: Call, body: ResumeBody) -> RolloutView | RolloutForeseen | Refusal:
     """Go on: new announcements, full notice."""
     return await _change(
         call, "resumed", lambda plane, found: plane.resume_rollout(found.id, call.actor, anyway=body.anyway)
     )
 
 
-async def abort(call: Call, body: StopRolloutBody) -> RolloutView | Refusal:
+async def abort(call: Call, body: StopRolloutBody) -> RolloutView | RolloutForeseen | Refusal:
     """As a pause, and for good."""
     return await _change(
         call, "aborted", lambda plane, found: plane.abort_rollout(found.id, body.reason, call.actor)
     )
 
 
+def _change_endpoint(verb: str, handle: Handler, summary: str, body: type) -> Endpoint:
+    path = f"/v1/rollouts/{{id}}/{verb}"
+    return Endpoint("POST", path, handle, summary, RolloutView, body=body, dry_answer=RolloutForeseen)
+
+
 _STATE = {"state": "Running, Paused, Completed, Aborted, Failed, open or all (which is what you get without it)"}
 
 ENDPOINTS = [
     Endpoint("GET", "/v1/rollouts", list_all, "Rollouts, newest first", RolloutList, query={**_STATE, **PAGE}),
-    Endpoint("POST", "/v1/rollouts", start, "Begin a rollout", RolloutView, 201, RolloutBody),
+    Endpoint(
+        "POST", "/v1/rollouts", start, "Begin a rollout", RolloutView, 201, RolloutBody, dry_answer=PreviewView
+    ),
     Endpoint(
         "POST",
         "/v1/rollouts/preview",
@@ -249,14 +294,7 @@ ENDPOINTS = [
     ),
     Endpoint("GET", "/v1/rollouts/{id}", show, "One rollout, and what it waits for", RolloutView),
     Endpoint("GET", "/v1/rollouts/{id}/hosts", list_hosts, "Its hosts, in their order", TurnList, query=PAGE),
-    Endpoint(
-        "POST",
-        "/v1/rollouts/{id}/pause",
-        pause,
-        "Stop for now",
-        RolloutView,
-        body=StopRolloutBody,
-    ),
-    Endpoint("POST", "/v1/rollouts/{id}/resume", resume, "Go on, with new notice", RolloutView, body=ResumeBody),
-    Endpoint("POST", "/v1/rollouts/{id}/abort", abort, "Stop for good", RolloutView, body=StopRolloutBody),
+    _change_endpoint("pause", pause, "Stop for now", StopRolloutBody),
+    _change_endpoint("resume", resume, "Go on, with new notice", ResumeBody),
+    _change_endpoint("abort", abort, "Stop for good", StopRolloutBody),
 ]

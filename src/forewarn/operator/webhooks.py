@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 import msgspec
@@ -90,6 +91,18 @@ class Resent(msgspec.Struct):
     """How many dead letters are on their way again."""
 
     resent: int
+
+
+class WebhookTested(msgspec.Struct):
+    """How the test of a webhook went."""
+
+    webhook: str
+    url: Annotated[str, msgspec.Meta(description="without its query, which may hold a key")]
+    message: Annotated[str, msgspec.Meta(description="the id that the receiver read")]
+    has_arrived: Annotated[bool, msgspec.Meta(description="whether the receiver answered with 2xx")]
+    status: Annotated[int | None, msgspec.Meta(description="of the answer; null where there was none")]
+    latency_ms: Annotated[float, msgspec.Meta(description="from connecting to the answer, or to giving up")]
+    problem: Annotated[str, msgspec.Meta(description="why it failed; empty where it did not")]
 
 
 def _told(account: Account) -> dict[str, Any]:
@@ -183,6 +196,23 @@ async def resend(call: Call, body: ResendBody) -> Resent | Refusal:
     return outcome if isinstance(outcome, Refusal) else Resent(outcome)
 
 
+async def send_test(call: Call, _: Nothing) -> WebhookTested | Refusal:
+    """Send one test message now, and wait for the answer."""
+    sent = await call.on_plane(call.office.webhooks.test, call.path("id"), call.actor)
+    if isinstance(sent, Refusal):
+        return sent
+    tested = await asyncio.wrap_future(sent.outcome)
+    return WebhookTested(
+        webhook=sent.webhook.id,
+        url=sent.webhook.shown_url,
+        message=sent.message,
+        has_arrived=not tested.reply.problem,
+        status=tested.reply.status,
+        latency_ms=round(tested.seconds * 1000, 1),
+        problem=tested.reply.problem,
+    )
+
+
 _DEAD = {"webhook": "only this webhook's"} | PAGE
 
 ENDPOINTS = [
@@ -215,4 +245,5 @@ ENDPOINTS = [
         Resent,
         body=ResendBody,
     ),
+    Endpoint("POST", "/v1/webhooks/{id}/test", send_test, "Send a test message to a webhook now", WebhookTested),
 ]

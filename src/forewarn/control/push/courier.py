@@ -10,6 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Protocol
@@ -123,17 +124,7 @@ class Worker:
         return None
 
     def _send(self, delivery: Delivery) -> Reply:
-        body = delivery.body.encode()
-        seconds = int(self._means.now().timestamp())
-        headers = {
-            "Content-Type": _MEDIA_TYPES[self.webhook.format],
-            "User-Agent": f"forewarn/{__version__}",
-            ID_HEADER: delivery.message,
-            HEADER: sign(self.webhook.secret, seconds, body),
-        }
-        if self.webhook.format is Format.EVENTGRID:
-            headers["aeg-event-type"] = "Notification"
-        return self._sender.send(self.webhook.url, body, headers)
+        return _post(self._sender, self.webhook, delivery.message, delivery.body.encode(), self._means.now())
 
     def _settle(self, delivery: Delivery, reply: Reply) -> None:
         if not reply.problem:
@@ -170,6 +161,27 @@ class Worker:
             self._line.put_back(tried, now + max(patience.pause(tried.tries, means.chance()), wanted))
 
 
+def _post(sender: Sender, webhook: Webhook, message: str, body: bytes, now: datetime) -> Reply:
+    """Send one signed message."""
+    headers = {
+        "Content-Type": _MEDIA_TYPES[webhook.format],
+        "User-Agent": f"forewarn/{__version__}",
+        ID_HEADER: message,
+        HEADER: sign(webhook.secret, int(now.timestamp()), body),
+    }
+    if webhook.format is Format.EVENTGRID:
+        headers["aeg-event-type"] = "Notification"
+    return sender.send(webhook.url, body, headers)
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookTestReply:
+    """How the test of a webhook went."""
+
+    reply: Reply
+    seconds: float
+
+
 @dataclass(slots=True)
 class Settled:
     """What has become of deliveries since it was last written down."""
@@ -197,6 +209,7 @@ class Courier:
         self._lock = threading.Lock()
         self._workers: dict[str, Worker] = {}
         self._settled = Settled()
+        self._tests: dict[str, Sender] = {}  # those under way
         self.wants_books = threading.Event()  # set when there is something to write down
 
     def serve(self, webhook: Webhook) -> None:
@@ -218,6 +231,33 @@ class Courier:
         for delivery in deliveries:
             if worker := self._workers.get(delivery.webhook):
                 worker.take(delivery)
+
+    def test(self, webhook: Webhook, message: str, body: bytes) -> Future[WebhookTestReply] | None:
+        """Send a test message now, whatever else waits; it counts as no delivery. None: a test is under way.
+
+        Each test has a thread of its own: a receiver that does not answer keeps nobody else waiting.
+        """
+        sender = self._means.make_sender()
+        with self._lock:
+            if webhook.id in self._tests:
+                return None
+            self._tests[webhook.id] = sender
+        future: Future[WebhookTestReply] = Future()
+        future.set_running_or_notify_cancel()  # a caller that hangs up cannot cancel it
+
+        def run() -> None:
+            began = self._means.monotonic()
+            try:
+                reply = _post(sender, webhook, message, body, self._means.now())
+            except Exception as problem:  # a bug must not leave the caller waiting
+                log.exception("webhook test failed", webhook=webhook.id)
+                reply = Reply(f"failed through a bug: {type(problem).__name__}")
+            with self._lock:
+                del self._tests[webhook.id]
+            future.set_result(WebhookTestReply(reply, self._means.monotonic() - began))
+
+        threading.Thread(target=run, name=f"webhook test {webhook.id}", daemon=True).start()
+        return future
 
     def standing(self, webhook: str) -> tuple[Standing, int]:
         """How things stand with a webhook, and how much waits for it."""
@@ -249,6 +289,9 @@ class Courier:
         """Cut off what is under way, and end."""
         with self._lock:
             workers, self._workers = list(self._workers.values()), {}
+            tests = list(self._tests.values())
+        for sender in tests:
+            sender.cut()
         for worker in workers:
             worker.end()
         until = self._means.monotonic() + _LAST_SECONDS

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from forewarn.core.bulletin import Bulletin, bulletins
+from forewarn.core.bulletin import Bulletin, WebhookTestMessage, bulletins
 from forewarn.core.draft import Draft
 from forewarn.store import webhooks
 from forewarn.store.sql import Transaction
@@ -15,6 +15,7 @@ from forewarn.wire.imds.instance import Site
 from forewarn.wire.push import cloudevents, eventgrid
 
 Render = Callable[[Bulletin], bytes]
+RenderTestMessage = Callable[[WebhookTestMessage], bytes]
 
 
 class Outbox:
@@ -26,11 +27,19 @@ class Outbox:
             Format.CLOUDEVENTS: cloudevents.render,
             Format.EVENTGRID: lambda bulletin: eventgrid.render(bulletin, site),
         }
+        self._render_test: dict[Format, RenderTestMessage] = {
+            Format.CLOUDEVENTS: cloudevents.render_test,
+            Format.EVENTGRID: lambda notice: eventgrid.render_test(notice, site),
+        }
 
     def write(self, transaction: Transaction, draft: Draft) -> None:
         """Keep with a commit what is to be told of it."""
         if self.webhooks:
             webhooks.queue(transaction, list(self._deliveries(transaction, draft)))
+
+    def render_test(self, notice: WebhookTestMessage, webhook: Webhook) -> bytes:
+        """A test message in the form of the webhook."""
+        return self._render_test[webhook.format](notice)
 
     def _deliveries(self, transaction: Transaction, draft: Draft) -> Iterator[Delivery]:
         number = draft.number * DELIVERIES_PER_COMMIT

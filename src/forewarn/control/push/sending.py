@@ -15,6 +15,7 @@ class Reply(NamedTuple):
 
     problem: str = ""
     retry_seconds: float = 0.0  # how long the receiver wants to be left alone
+    status: int | None = None  # that the receiver answered with
 
 
 class Sender(Protocol):
@@ -52,8 +53,9 @@ class HttpSender:
         finally:
             self._call = None
         if 200 <= answer.status < 300:  # noqa: PLR2004 - the statuses of success
-            return Reply()
-        return Reply(f"answered {answer.status}", _retry_seconds(answer.getheader("Retry-After")))
+            return Reply(status=answer.status)
+        pause = _retry_seconds(answer.getheader("Retry-After"))
+        return Reply(f"answered {answer.status}", pause, answer.status)
 
     def cut(self) -> None:
         """End a request that is under way, from another thread, and let there be no other."""

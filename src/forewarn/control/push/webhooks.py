@@ -14,12 +14,14 @@ from dataclasses import dataclass, replace
 
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.asking import Wanted, judge
-from forewarn.control.push.courier import Courier, Settled, Standing
+from forewarn.control.push.courier import Courier, Settled, Standing, WebhookTestReply
 from forewarn.control.push.outbox import Outbox
+from forewarn.core.bulletin import WebhookTestMessage
 from forewarn.core.event import Event
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.world import Changes, Deed
 from forewarn.errors import ForewarnError, StoreError
+from forewarn.ids import random_id
 from forewarn.logs import get_logger
 from forewarn.store import webhooks
 from forewarn.store.sql import SqlStore
@@ -46,6 +48,15 @@ class Account:
     standing: Standing
     waiting: int
     dead: int
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookTest:
+    """A test message that is on its way."""
+
+    webhook: Webhook
+    message: str
+    outcome: Future[WebhookTestReply]
 
 
 class Webhooks:
@@ -224,6 +235,19 @@ class Webhooks:
             self._dead = webhooks.count_dead(transaction)
         self._courier.take(again)
         return len(again)
+
+    def test(self, webhook: str, actor: str) -> WebhookTest | Refusal:
+        """Send one test message now. Nothing of it is kept: it is no delivery, and becomes no dead letter."""
+        found = self.find(webhook)
+        if isinstance(found, Refusal):
+            return found
+        notice = WebhookTestMessage(random_id(), webhook, actor, self._plane.clock.now())
+        outcome = self._courier.test(found.webhook, notice.id, self._outbox.render_test(notice, found.webhook))
+        if outcome is None:
+            return Refusal(
+                Code.BUSY, f"A test of webhook {webhook} is already running.", "Wait until it has ended."
+            )
+        return WebhookTest(found.webhook, notice.id, outcome)
 
     def figures(self, read: Callable[[Account], float]) -> dict[tuple[str, ...], float]:
         """A figure of each webhook, by its id."""

@@ -180,10 +180,27 @@ def start_rollout(draft: Draft, wish: RolloutWish, rollout: str, rules: Rules) -
     plan = plan_rollout(draft.world, wish, draft.now, rules)
     if isinstance(plan, Refusal):
         return plan
+    if refusal := is_open_already(draft.world, plan):
+        return refusal
     draft.put(Rollout(rollout, plan.work, draft.actor, draft.now, waves=plan.waves, hosts=len(plan.stops)))
     for position, stop in enumerate(plan.stops):
         draft.put(Turn(rollout, stop.host.name, stop.wave, position, stop.host.zone))
     draft.note("start rollout", subject=rollout, detail=f"{plan.work.kind} of {len(plan.stops)} hosts")
+    return None
+
+
+def is_open_already(world: World, plan: Plan) -> Refusal | None:
+    """No, if an open rollout does the same work on the same hosts: somebody has sent the request twice."""
+    wanted = {stop.host.name for stop in plan.stops}
+    for other in world.rollouts.values():
+        if other.state.is_open and other.work == plan.work and world.book_of(other.id).turns.keys() == wanted:
+            verb = "resume" if other.state is RolloutState.PAUSED else "watch"
+            return Refusal(
+                Code.BUSY,
+                f"The same rollout is already open: {other.title}, {other.state}, started by {other.asked_by}.",
+                f"Go on with it: forewarn rollout {verb} {other.short_id}. Or abort it first: forewarn rollout "
+                f"abort {other.short_id}.",
+            )
     return None
 
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from forewarn.core.bulletin import Bulletin
+from forewarn.core.bulletin import Bulletin, WebhookTestMessage
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, Source
@@ -15,6 +15,7 @@ from forewarn.wire.rest import Instant
 from forewarn.wire.times import iso
 
 MEDIA_TYPE = "application/cloudevents+json"
+TEST_TYPE = "forewarn.webhook.test"
 _SEQUENCE_DIGITS = 20  # so that texts are in the order of the numbers
 
 
@@ -65,6 +66,27 @@ def render(bulletin: Bulletin) -> bytes:
             "data": _data(event),
         }
     )
+
+
+def render_test(notice: WebhookTestMessage) -> bytes:
+    """The body of a test message. It has no sequence: it is no event among others."""
+    return to_json(
+        {
+            "specversion": "1.0",
+            "id": notice.id,
+            "source": f"/forewarn/webhooks/{notice.webhook}",
+            "type": TEST_TYPE,
+            "subject": notice.webhook,
+            "time": iso(notice.at),
+            "datacontenttype": "application/json",
+            "data": data_of_test(notice),
+        }
+    )
+
+
+def data_of_test(notice: WebhookTestMessage) -> dict[str, object]:
+    """What a test message tells, in either form."""
+    return {"test": True, "webhook": notice.webhook, "sent_by": notice.sent_by, "message": notice.text}
 
 
 def _data(event: Event) -> EventData:

@@ -6,7 +6,7 @@ description.
 
 from __future__ import annotations
 
-from forewarn.core.bulletin import Bulletin, Owner
+from forewarn.core.bulletin import Bulletin, Owner, WebhookTestMessage
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.phase import Phase
@@ -15,9 +15,11 @@ from forewarn.wire.http import to_json
 from forewarn.wire.imds.document import event_members
 from forewarn.wire.imds.instance import Site
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
+from forewarn.wire.push import cloudevents
 from forewarn.wire.times import iso
 
 MEDIA_TYPE = "application/json; charset=utf-8"
+TEST_EVENT_TYPE = "Forewarn.Webhook.Test"
 EVENT_TYPE = "Microsoft.ResourceNotifications.MaintenanceResources.ScheduledEventEmitted"
 _API_VERSION = EVENTS_VERSIONS["2020-07-01"]
 _STATUS = {
@@ -52,6 +54,25 @@ def render(bulletin: Bulletin, site: Site) -> bytes:
                 "dataVersion": "3.0",
                 "metadataVersion": "1",
                 "eventTime": iso(bulletin.at),
+            }
+        ]
+    )
+
+
+def render_test(notice: WebhookTestMessage, site: Site) -> bytes:
+    """The body of a test message."""
+    topic = Ids(site.subscription).root
+    return to_json(
+        [
+            {
+                "id": notice.id,
+                "topic": topic,
+                "subject": f"{topic}/providers/forewarn/webhooks/{notice.webhook}",
+                "data": cloudevents.data_of_test(notice),
+                "eventType": TEST_EVENT_TYPE,
+                "dataVersion": "1.0",
+                "metadataVersion": "1",
+                "eventTime": iso(notice.at),
             }
         ]
     )

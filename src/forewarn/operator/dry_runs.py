@@ -1,0 +1,54 @@
+"""Dry runs over REST: what a request would do, answered by the rules that the request itself goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from forewarn.control.dry_run import DryRun
+from forewarn.control.plane import ControlPlane
+from forewarn.control.requests import Requests
+from forewarn.core.refusal import Refusal
+from forewarn.operator.endpoint import Call
+from forewarn.wire.rest import EventView, OperationView, event_view, operation_view
+
+
+class Foreseen(msgspec.Struct):
+    """What a request would do. Nothing was changed; the ids of new operations and events are made up."""
+
+    vms: Annotated[list[str], msgspec.Meta(description="the VMs that would be worked on")]
+    operations: Annotated[list[OperationView], msgspec.Meta(description="that would be opened")]
+    events: Annotated[list[EventView], msgspec.Meta(description="that would be announced")]
+    changed_events: Annotated[
+        list[EventView],
+        msgspec.Meta(description="events of other operations that would be cancelled, moved or changed"),
+    ]
+
+
+async def foresee(call: Call, act: Callable[[Requests], object]) -> Foreseen | Refusal:
+    """Carry out the request on a copy of the world, and tell what came of it."""
+
+    def run(plane: ControlPlane) -> Foreseen | Refusal:
+        trial = plane.dry_run()
+        outcome = act(trial)
+        return outcome if isinstance(outcome, Refusal) else foreseen(trial, plane.clock.now())
+
+    return await call.on_plane(run, call.office.plane)
+
+
+def foreseen(trial: DryRun, now: datetime) -> Foreseen:
+    """What a dry run came to."""
+    opened, events = trial.operations, trial.events
+    ids = {operation.id for operation in opened}
+    return Foreseen(
+        vms=sorted({name for operation in opened for name in operation.targets}),
+        operations=[
+            operation_view(trial.world, each, [event.id for event in events if event.operation == each.id], now)
+            for each in opened
+        ],
+        events=[event_view(trial.world, event, now) for event in events if event.operation in ids],
+        changed_events=[event_view(trial.world, event, now) for event in events if event.operation not in ids],
+    )
