@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from forewarn.errors import ConfigError
 from forewarn.wire.fleet_file import BadFleet, read_toml, write_toml
 from forewarn.wire.toml_lines import find_lines
 
-_PLACE = re.compile(r"^(?:(\w+)\[(\d+)\](?:\.(\w+))?|fleet): ", re.MULTILINE)
+_PLACE = re.compile(r"^(?:(\w+)\[(\d+)\](?:\.(\w+))?|fleet): ")
 
 
 @click.group()
@@ -55,14 +56,15 @@ def apply(file: Path, client: Client, as_json: bool) -> None:
 
 
 def _with_lines(message: str, text: str, name: str) -> str:
-    """The service names entries; a reader of the file wants lines."""
+    """Replace the service's names of entries with lines of the file, in their order; other lines stay last."""
     lines = find_lines(text)
-
-    def place(match: re.Match[str]) -> str:
-        line = lines.line(match[1], int(match[2]), match[3] or "") if match[1] else 0
-        return f"{name}:{line}: " if line else f"{name}: "
-
-    return _PLACE.sub(place, message)
+    numbered: list[tuple[float, str]] = []
+    for each in message.splitlines():
+        match = _PLACE.match(each)
+        line = lines.line(match[1], int(match[2]), match[3] or "") if match and match[1] else 0
+        place = f"{name}:{line}: " if line else f"{name}: " if match else ""
+        numbered.append((line or inf, place + each[match.end() if match else 0 :]))
+    return "\n".join(each for _, each in sorted(numbered, key=lambda pair: pair[0]))
 
 
 @fleet.command("show")
