@@ -343,4 +343,4 @@ def test_a_port_that_is_taken_is_told(file: Path):
         outcome = forewarn("scenario", "play", str(file), "--virtual", "--metadata", address)
 
     assert outcome.code == 1
-    assert f"Guests cannot be heard on {address}: Address already in use." in outcome.err
+    assert f"Cannot bind guest listener on {address}: Address already in use." in outcome.err

@@ -163,8 +163,8 @@ def test_what_a_program_is_told_is_json(cli: CommandLine, receiver: Receiver):
         (("add", "ftp://a.example"), 1, "error: A webhook is told over http or https"),
         (("add", "http://eve:pa55@a.example"), 1, "error: The address of a.example holds a user's name"),
         (("add", "http://a.example", "--scope", "nowhere"), 1, "error: There is no scope nowhere."),
-        (("add", "http://a.example", "--format", "xml"), 2, "Usage: "),
-        (("add",), 2, "Usage: "),
+        (("add", "http://a.example", "--format", "xml"), 2, "error: Invalid value for '--format'"),
+        (("add",), 2, "error: Missing argument 'URL'."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

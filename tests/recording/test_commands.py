@@ -331,4 +331,4 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path):
             _, err = replay.communicate(timeout=30)
 
     assert replay.returncode == 1
-    assert err.startswith(f"error: Guests cannot be heard on {taken}: Address already in use.")
+    assert err.startswith(f"error: Cannot bind guest listener on {taken}: Address already in use.")

@@ -17,7 +17,7 @@ import structlog
 
 from forewarn import __version__
 from forewarn.cli.output import Reader, counted, fields
-from forewarn.config import SETTINGS, Setting, Settings, load_settings
+from forewarn.config import SETTINGS, Setting, Settings, load_settings, refuse_idle_clock_start
 from forewarn.config_values import show_address
 from forewarn.core.fleet_warnings import warnings
 from forewarn.wire.times import iso
@@ -49,6 +49,7 @@ def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]],
 def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings are of any type
     """Announce maintenance to guests, wait for approvals, and carry it out."""
     settings = load_settings(flags, os.environ, config)
+    refuse_idle_clock_start(settings, is_flag=flags["clock_start"] is not None)
     configure_logs(
         settings.log_format, logging.WARNING if settings.demo else logging.INFO
     )  # a demo tells it itself

@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from starlette.applications import Starlette
 
+from forewarn.binding import bind_failure
 from forewarn.config_values import Address, show_address
-from forewarn.errors import ConfigError
 
 _DATE_SECONDS = 1.0
 _GOODBYE_SECONDS = 2.0
@@ -98,8 +98,5 @@ def bind(address: Address) -> socket.socket:
         bound.bind((host, port))
     except OSError as problem:
         bound.close()
-        raise ConfigError(
-            f"Operators cannot be heard on {show_address(address)}: {problem.strerror}.",
-            "Choose another address with --operator, or stop what listens there.",
-        ) from problem
+        raise bind_failure("operator listener", show_address(address), port, "--operator", problem) from problem
     return bound
