@@ -47,6 +47,7 @@ class Setting:
     help: str
     repeats: bool = False
     is_switch: bool = False
+    choices: tuple[str, ...] = ()  # for shell completion
 
     @property
     def flag(self) -> str:
@@ -97,6 +98,7 @@ SETTINGS = (
         one_of("clock", "system", "virtual"),
         "system|virtual",
         "virtual: time stands still until the clock is advanced (default system).",
+        choices=("system", "virtual"),
     ),
     Setting(
         "clock_start",
@@ -165,6 +167,7 @@ SETTINGS = (
         as_failed_host_kind,
         "KIND",
         "What guests of a failed host are told: Redeploy (default) or Reboot.",
+        choices=("Redeploy", "Reboot"),
     ),
     Setting(
         "sick_host_percent",
@@ -224,6 +227,7 @@ SETTINGS = (
         one_of("log format", "auto", "plain", "json"),
         "FORMAT",
         "auto (default: plain on a terminal, json elsewhere), plain or json.",
+        choices=("auto", "plain", "json"),
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}

@@ -15,7 +15,7 @@ from forewarn.agent.commands import run_command
 from forewarn.binding import bind_failure
 from forewarn.cli.problems import file_problem, hint_for
 from forewarn.errors import StoreError
-from tests.cli.command import forewarn
+from tests.cli.command import CommandLine, forewarn
 from tests.cli.serving import serve_ends
 from tests.store.databases import fresh_postgresql
 
@@ -185,3 +185,41 @@ def test_a_misspelt_command_is_answered_with_the_one_that_resembles_it():
         outcome = forewarn(*arguments)
         assert outcome.code == 2
         assert f"Did you mean {meant}?" in outcome.err
+
+
+# The words of the command line.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["host", "maintain", "host-0", "--seconds", "99999999"], "error: --seconds is more than 86400."),
+        (
+            ["host", "maintain", "host-0", "--kind", "Reboot", "--by", "live_migration"],
+            "--kind Freeze with --by live",
+        ),
+        (["host", "maintain", "host-0", "--description", "a\nb"], "error: --description has a line break"),
+        (["rollout", "preview", "--soak", "400d"], "error: --soak is more than 366 days."),
+        (["rollout", "preview", "--from", "25:00"], "error: --from is '25:00'"),
+        (["rollout", "preview", "--to", "7"], "error: --to is '7'"),
+        (["rollout", "preview", "--timezone", "Mars"], "error: --timezone is 'Mars'"),
+        (["rollout", "preview", "--force-by", "2020-01-01"], "error: --force-by is 2020-01-01"),
+        (["rollout", "preview", "--max-parallel", "0"], "error: --max-parallel is 0"),
+        (["rollout", "preview", "--max-parallel-per-zone", "0"], "error: --max-parallel-per-zone is 0"),
+        (["event", "history", "--tag", "="], "error: --tag is '='"),
+        (["event", "history", "--asked-by", ""], "or leave --asked-by out."),
+        (["event", "postpone", "4f1c9a02"], "error: Give either --until or --by."),
+        (["fault", "add", "status", "--code", "99"], "error: status: --code cannot be 99."),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_refusals_name_the_flags_that_were_typed(still: CommandLine, arguments: list[str], said: str):
+    code, complaint = still.complains(*arguments)
+
+    assert code == 1
+    assert said in complaint
+    assert "body" not in complaint
+
+
+def test_names_of_machines_stay_as_they_are_where_flags_are_named(still: CommandLine):
+    assert still.complains("vm", "show", "max_parallel")[1].startswith("error: There is no VM max_parallel.")

@@ -16,6 +16,7 @@ import click
 import structlog
 
 from forewarn import __version__
+from forewarn.cli.options import complete_choices, complete_file
 from forewarn.cli.output import Reader, counted, fields
 from forewarn.config import SETTINGS, Setting, Settings, load_settings, refuse_idle_clock_start
 from forewarn.config_values import show_address
@@ -32,7 +33,13 @@ def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]],
                 command = click.option(setting.flag, is_flag=True, help=setting.help)(command)
             else:
                 command = click.option(
-                    setting.flag, metavar=setting.metavar, multiple=setting.repeats, help=setting.help
+                    setting.flag,
+                    metavar=setting.metavar,
+                    multiple=setting.repeats,
+                    help=setting.help,
+                    shell_complete=complete_file
+                    if setting.metavar == "FILE"
+                    else complete_choices(*setting.choices),
                 )(command)
         return command
 
@@ -141,7 +148,7 @@ def configure_logs(log_format: str, least: int = logging.INFO) -> None:
     """Logs to stderr: an event name and fields. That nobody reads them stops nothing."""
     is_plain = log_format == "plain" or (log_format == "auto" and sys.stderr.isatty())
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"))
         if is_plain
         else structlog.processors.JSONRenderer()
     )
