@@ -5,8 +5,7 @@ One table says it all: the command line, the environment, the file and the refer
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -24,6 +23,7 @@ from forewarn.config_values import (
     as_positive_count,
     as_simulated_seconds,
     as_text,
+    as_uuid,
     as_yes_or_no,
     at_least,
     one_of,
@@ -31,6 +31,7 @@ from forewarn.config_values import (
 )
 from forewarn.core.terms import Action, Kind
 from forewarn.errors import ConfigError, UsageProblem
+from forewarn.wire.choices import did_you_mean
 from forewarn.wire.toml_lines import find_lines
 from forewarn.wire.toml_text import BadToml, read_toml_text
 
@@ -47,6 +48,7 @@ class Setting:
     help: str
     repeats: bool = False
     is_switch: bool = False
+    choices: tuple[str, ...] = ()  # for shell completion
 
     @property
     def flag(self) -> str:
@@ -104,6 +106,7 @@ SETTINGS = (
         one_of("clock", "system", "virtual"),
         "system|virtual",
         "virtual: time stands still until the clock is advanced (default system).",
+        choices=("system", "virtual"),
     ),
     Setting(
         "clock_start",
@@ -172,6 +175,7 @@ SETTINGS = (
         as_failed_host_kind,
         "KIND",
         "What guests of a failed host are told: Redeploy (default) or Reboot.",
+        choices=("Redeploy", "Reboot"),
     ),
     Setting(
         "sick_host_percent",
@@ -225,13 +229,14 @@ SETTINGS = (
         repeats=True,
     ),
     Setting("location", as_text, "NAME", "The location that guests and clients are told (default local)."),
-    Setting("subscription", as_text, "UUID", "The subscription that guests and clients are told."),
-    Setting("tenant", as_text, "UUID", "The tenant that clients are told."),
+    Setting("subscription", as_uuid, "UUID", "The subscription that guests and clients are told."),
+    Setting("tenant", as_uuid, "UUID", "The tenant that clients are told."),
     Setting(
         "log_format",
         one_of("log format", "auto", "plain", "json"),
         "FORMAT",
         "auto (default: plain on a terminal, json elsewhere), plain or json.",
+        choices=("auto", "plain", "json"),
     ),
 )
 _BY_NAME = {setting.name: setting for setting in SETTINGS}
@@ -297,26 +302,50 @@ class Settings:
 
 
 def load_settings(flags: Mapping[str, Any], environment: Mapping[str, str], file: Path | None = None) -> Settings:
-    """The settings from everywhere they may come from, or `ConfigError`."""
-    values = {} if file is None else _read_file(file)
+    """The settings from everywhere they may come from, or `ConfigError` with every problem."""
+    values: dict[str, Any] = {}
+    problems: list[ConfigError] = []
+
+    def take(setting: Setting, raw: object, where: str, error: type[ConfigError] = ConfigError) -> None:
+        try:
+            values[setting.name] = setting.parse(raw)
+        except ValueError as problem:
+            problems.append(error(f"{where}: {problem}.", f"See forewarn serve --help for {setting.flag}."))
+
+    for name, (where, value) in ({} if file is None else _read_file(file)).items():
+        if name in _BY_NAME:
+            take(_BY_NAME[name], value, f"{where}: {name}")
+        else:
+            hint = did_you_mean(name, _BY_NAME) or "See forewarn serve --help for what can be set."
+            problems.append(ConfigError(f"{where}: there is no setting {name}.", hint))
     for setting in SETTINGS:
         if (raw := environment.get(setting.variable)) is not None:
-            values[setting.name] = _parse(setting, raw, setting.variable)
+            take(setting, raw, setting.variable)
     for name, raw in flags.items():
         if raw not in (None, ()) and raw is not False:
-            values[name] = _parse(_BY_NAME[name], raw, _BY_NAME[name].flag, UsageProblem)
+            take(_BY_NAME[name], raw, _BY_NAME[name].flag, UsageProblem)
+    if problems:
+        raise _joined(problems)
     return Settings(**values)
 
 
-def _parse(setting: Setting, raw: object, where: str, error: type[ConfigError] = ConfigError) -> Any:  # noqa: ANN401 - settings are of any type
-    try:
-        return setting.parse(raw)
-    except ValueError as problem:
-        raise error(f"{where}: {problem}.", f"See forewarn serve --help for {setting.flag}.") from None
+def _joined(problems: Sequence[ConfigError]) -> ConfigError:
+    """Several problems as one; a wrong flag makes it a usage problem."""
+    if len(problems) == 1:
+        return problems[0]
+    kind = UsageProblem if any(isinstance(each, UsageProblem) for each in problems) else ConfigError
+    return kind("\n".join(each.message for each in problems), "See forewarn serve --help for what can be set.")
 
 
-def _read_file(file: Path) -> dict[str, Any]:
-    """The settings in a file, or `ConfigError` with the line of what is wrong."""
+def refuse_idle_clock_start(settings: Settings, *, is_flag: bool) -> None:
+    """Refuse a start time for the system clock, which has its own; `is_flag`: it came from the command line."""
+    if settings.clock_start is not None and not settings.is_virtual:
+        kind = UsageProblem if is_flag else ConfigError
+        raise kind("--clock-start is for the virtual clock only.", "Add --clock virtual, or leave it out.")
+
+
+def _read_file(file: Path) -> dict[str, tuple[str, Any]]:
+    """The values in a settings file, each with its `FILE:LINE`; or `ConfigError`."""
     try:
         text = file.read_text(encoding="utf-8")
         raw = read_toml_text(text)
@@ -327,12 +356,4 @@ def _read_file(file: Path) -> dict[str, Any]:
     except BadToml as problem:
         raise ConfigError(f"{file}:{problem.line}: {problem.what}", problem.remedy) from None
     lines = find_lines(text)
-    values = {}
-    for name, value in raw.items():
-        where = f"{file}:{lines.line(name, 0)}"
-        if name not in _BY_NAME:
-            close = difflib.get_close_matches(name, _BY_NAME, n=1)
-            hint = f"Did you mean {close[0]}?" if close else "See forewarn serve --help for what can be set."
-            raise ConfigError(f"{where}: there is no setting {name}.", hint)
-        values[name] = _parse(_BY_NAME[name], value, f"{where}: {name}")
-    return values
+    return {name: (f"{file}:{lines.line(name, 0)}", value) for name, value in raw.items()}

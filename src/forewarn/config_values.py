@@ -5,6 +5,7 @@ Each of these raises ValueError with a sentence.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
@@ -15,6 +16,7 @@ from forewarn.wire.times import parse_instant
 
 _MOST = 1_000_000_000  # in seconds, some thirty years
 _MOST_DAYS = 36_500
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 # How long the platform works on a machine, by the medians of Azure's own events. With the default lead of 5 s an
 # event is Started for ten minutes, that of a live migration for five.
@@ -49,6 +51,14 @@ def as_text(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"{value!r} is no text; write it in quotes")  # noqa: TRY004 - told like all the others
     return value
+
+
+def as_uuid(value: object) -> str:
+    """A UUID."""
+    text = as_text(value)
+    if not _UUID.fullmatch(text):
+        raise ValueError(f"{text!r} is no UUID; write it like 00000000-0000-4000-8000-000000000001")
+    return text
 
 
 def as_texts(value: object) -> list[str]:

@@ -250,7 +250,7 @@ def test_a_command_that_is_not_understood_exits_2(arguments: list[str]):
     done = agent(*arguments)
 
     assert (done.code, done.out) == (2, "")
-    assert "usage: forewarn agent" in done.err
+    assert "Usage: forewarn agent" in done.err
 
 
 def test_a_value_that_a_flag_cannot_have_is_refused():

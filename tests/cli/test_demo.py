@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,9 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.cli.demo import YOU, Demo, demo_settings
+import pytest
+
+from forewarn.cli.demo import YOU, Demo, demo_settings, typed_command
 from forewarn.config import Settings
-from tests.cli.command import CommandLine
+from tests.cli.command import FOREWARN, CommandLine
 from tests.cli.serving import serve_ends, serving
 from tests.running import RunningService, call, running, wait_until
 
@@ -51,13 +54,38 @@ def test_it_starts_and_within_seconds_there_is_something_to_see(tmp_path: Path):
 
         assert first.status == 200
         assert f'curl -H Metadata:true "http://127.0.0.1:{served.metadata_port}{TARGET}"\n' in served.out
-        assert f"forewarn vm restart web-0 --url {served.cli.url}\n" in served.out
+        assert f"  {FOREWARN} vm restart web-0 --url {served.cli.url}\n" in served.out
         wait_until(
             lambda: re.search(r"Z  [0-9a-f]{8}  Reboot of \S+ Scheduled, not before", served.out) is not None,
             "a line",
         )
         assert served.stop(signal.SIGINT) == 0
     assert not (tmp_path / "forewarn.db").exists()
+
+
+@pytest.mark.parametrize(
+    ("typed", "path", "shown"),
+    [
+        ("here/bin/forewarn", "", "here/bin/forewarn"),
+        ("here/bin/forewarn", "here/bin", "forewarn"),
+        ("here/bin/forewarn", "there/bin", "here/bin/forewarn"),
+        ("my place/forewarn", "", "'my place/forewarn'"),
+        ("gone/forewarn", "", "forewarn"),
+    ],
+    ids=["by its path", "on the PATH", "another on the PATH", "with a space", "not a program"],
+)
+def test_the_demo_names_the_command_as_it_can_be_typed(
+    typed: str, path: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    for place in ("here/bin", "there/bin", "my place"):
+        (tmp_path / place).mkdir(parents=True)
+        program = tmp_path / place / "forewarn"
+        program.touch(mode=0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [typed])
+    monkeypatch.setenv("PATH", str(tmp_path / path) if path else "")
+
+    assert typed_command() == shown
 
 
 def test_guests_approve_what_concerns_them_and_events_of_every_kind_come_and_go():

@@ -210,8 +210,8 @@ def test_every_broken_rule_is_told_at_once(refuses: Callable[[str], str]):
     text = '[[vms]]\nname = "a"\nhost = "x"\n[[vms]]\nname = "a"\nhost = "y"\n'
 
     assert refuses(text) == shown(
-        "error: fleet.toml:5: The VM name a is used twice. Give one of the two another name.",
-        '       fleet.toml:3: There is no host x. Add [[hosts]] with name = "x".',
+        'error: fleet.toml:3: There is no host x. Add [[hosts]] with name = "x".',
+        "       fleet.toml:5: The VM name a is used twice. Give one of the two another name.",
         '       fleet.toml:6: There is no host y. Add [[hosts]] with name = "y".',
     )
 
@@ -313,4 +313,6 @@ def test_a_vm_cannot_change_its_set_and_a_set_cannot_change_its_kind(cli: Comman
     assert (
         "web-0 belongs to web; it cannot move to legacy. Apply a fleet without it first, then one with it.\n"
     ) in complaint
+    lines = [int(line.split(f"{file}:")[1].split(":")[0]) for line in complaint.splitlines()]
+    assert lines == sorted(lines)
     assert cli.says("fleet", "export") == text

@@ -185,7 +185,7 @@ def test_an_unknown_host_is_refused_with_a_hint_and_exit_1(still: CommandLine, v
         (
             ["maintain", "host-0", "--kind", "Reboot", "--by", "live_migration"],
             "A live migration is felt as a Freeze, not as a Reboot.",
-            'Ask for kind "Freeze" with by "live_migration".',
+            "Ask for --kind Freeze with --by live_migration.",
         ),
     ],
     ids=["too little notice", "no notice", "too much notice", "migration that is no freeze"],

@@ -70,7 +70,7 @@ def test_a_play_whose_lines_cannot_be_written_is_played_and_says_so(file: Path):
         )
 
     assert process.returncode == 1
-    assert process.stderr.startswith("error: What was asked was not written: No space left on device.")
+    assert process.stderr.startswith("error: Cannot write the result: No space left on device.")
 
 
 @pytest.mark.parametrize(

@@ -136,12 +136,12 @@ def test_a_file_of_machines_that_cannot_be_opened_is_refused(tmp_path: Path):
 
 def test_an_address_where_another_program_listens_is_refused(taken: str):
     assert serve_ends("--metadata", taken) == refusal(
-        f"Guests cannot be heard on {taken}: Address already in use.",
-        "Choose another address with --metadata, or stop what listens there.",
+        f"Cannot bind guest listener on {taken}: Address already in use.",
+        "Choose another address with --metadata, or stop the program that listens there: ss -ltnp",
     )
     assert serve_ends("--operator", taken) == refusal(
-        f"Operators cannot be heard on {taken}: Address already in use.",
-        "Choose another address with --operator, or stop what listens there.",
+        f"Cannot bind operator listener on {taken}: Address already in use.",
+        "Choose another address with --operator, or stop the program that listens there: ss -ltnp",
     )
 
 

@@ -23,6 +23,11 @@ class Sample(NamedTuple):
     meant: tuple[Any, Any, Any]
 
 
+UUIDS = (
+    "11111111-1111-4111-8111-111111111111",
+    "22222222-2222-4222-8222-222222222222",
+    "ABCDEF00-2222-4222-8222-222222222222",
+)
 SAMPLES = {
     "metadata": Sample(
         '["10.0.0.1:80", "[::1]:81"]',
@@ -90,8 +95,8 @@ SAMPLES = {
         ),
     ),
     "location": Sample('"a"', "b", "c", ("a", "b", "c")),
-    "subscription": Sample('"a"', "b", "c", ("a", "b", "c")),
-    "tenant": Sample('"a"', "b", "c", ("a", "b", "c")),
+    "subscription": Sample(f'"{UUIDS[0]}"', UUIDS[1], UUIDS[2], UUIDS),
+    "tenant": Sample(f'"{UUIDS[0]}"', UUIDS[1], UUIDS[2], UUIDS),
     "log_format": Sample('"plain"', "json", "auto", ("plain", "json", "auto")),
 }
 
@@ -132,6 +137,14 @@ WRONG = [
         '"Freeze"',
         "Freeze",
         "'Freeze' is not told of a failed host; it can be Redeploy or Reboot",
+    ),
+    ("subscription", '"mine"', "mine", "'mine' is no UUID; write it like 00000000-0000-4000-8000-000000000001"),
+    ("subscription", "1", None, "1 is no text; write it in quotes"),
+    (
+        "tenant",
+        f'"{UUIDS[0]}0"',
+        f"{UUIDS[0]}0",
+        " is no UUID; write it like 00000000-0000-4000-8000-000000000001",
     ),
     ("sick_host_percent", "-1", "-1", "-1 is too small; it can be 0 or more"),
     ("postpone_limit", '"a week"', "a week", "'a week' is no number"),

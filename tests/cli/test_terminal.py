@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import subprocess
 
 import pytest
@@ -14,12 +15,11 @@ from tests.rest.test_rest import restarted
 from tests.running import free_port, running
 
 
-def on_terminal(url: str, *arguments: str, columns: int) -> list[str]:
-    """The lines that a command shows on a terminal of that width."""
+def on_terminal(url: str, *arguments: str, columns: int = 200, **variables: str) -> list[str]:
+    """The lines that a command shows on a terminal of that width; without colour, unless `NO_COLOR` says so."""
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [FOREWARN, *arguments], stdout=theirs, env=environment(FOREWARN_URL=url, COLUMNS=str(columns))
-    )
+    variables = {"NO_COLOR": "1", "TERM": "xterm", "FOREWARN_URL": url, "COLUMNS": str(columns)} | variables
+    process = subprocess.Popen([FOREWARN, *arguments], stdout=theirs, env=environment(**variables))
     os.close(theirs)
     shown = b""
     try:
@@ -120,6 +120,31 @@ def test_a_reader_that_has_seen_enough_is_no_failure(busy: CommandLine):
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+# Colour.
+
+
+def test_a_terminal_gets_states_in_colour(busy: CommandLine):
+    lines = on_terminal(busy.url, "host", "list", NO_COLOR="")
+
+    assert lines[0].startswith("\x1b[1mNAME ")
+    assert "\x1b[33mdegraded\x1b[0m" in lines[1]
+    assert re.sub(r"\x1b\[\d*m", "", "\n".join(lines)) == busy.says("host", "list").rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    "variables", [{"NO_COLOR": "1"}, {"NO_COLOR": "", "TERM": "dumb"}], ids=["no color", "dumb"]
+)
+def test_a_terminal_that_is_to_have_no_colour_gets_none(busy: CommandLine, variables: dict[str, str]):
+    assert "\x1b" not in "".join(on_terminal(busy.url, "host", "list", **variables))
+
+
+def test_a_pipe_gets_no_colour(busy: CommandLine):
+    piped = forewarn_process("vm", "show", "nobody", FOREWARN_URL=busy.url, NO_COLOR="", TERM="xterm")
+
+    assert piped.err.startswith("error: ")
+    assert "\x1b" not in forewarn_process("host", "list", FOREWARN_URL=busy.url, NO_COLOR="").out
+
+
 # Completion.
 
 
@@ -162,6 +187,19 @@ def test_bash_takes_the_script():
         (["vm", "restart", "so"], ["solo"]),
         (["host", "maintain", "host-w"], ["host-with-a-rather-long-name-0"]),
         (["scope", "show", "w"], ["web-servers-of-the-shop"]),
+        (["agent", "ch"], ["check"]),
+        (["agent", "check", "--conf"], ["--config"]),
+        (["agent", "check", "--config", "x"], ["file,x"]),
+        (["agent", "explain", "x"], ["file,x"]),
+        (["agent", "hold", "x"], []),
+        (["fault", "add", "st"], ["status", "stale"]),
+        (["fault", "add", "status", "--vm", "so"], ["solo"]),
+        (["rollout", "start", "--host", "host-w"], ["host-with-a-rather-long-name-0"]),
+        (["rollout", "list", "--state", "P"], ["Paused"]),
+        (["serve", "--clock", ""], ["system", "virtual"]),
+        (["serve", "--fleet", "x"], ["file,x"]),
+        (["vm", "list", "--host", "host-w"], ["host-with-a-rather-long-name-0"]),
+        (["event", "list", "--phase", "C"], ["Completed", "Cancelled"]),
     ],
     ids=" ".join,
 )

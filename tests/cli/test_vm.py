@@ -19,7 +19,7 @@ def test_vm_list_has_a_line_for_every_vm(still: CommandLine):
     lines = still.says("vm", "list").splitlines()
 
     assert lines[0] == "NAME           STATE    HOST    SCOPE   UPDATE DOMAIN  PRIORITY  EVENTS"
-    assert lines[1] == "FrontEnd_IN_0  running  host-4  legacy  0              Regular"
+    assert lines[2] == "FrontEnd_IN_0  running  host-4  legacy  0              Regular"
     assert lines[4] == "frugal         running  host-1  frugal                 Spot"
     assert len(lines) == 1 + 14
 

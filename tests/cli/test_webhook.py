@@ -188,8 +188,8 @@ def test_a_test_that_fails_exits_with_1_and_says_why(cli: CommandLine, receiver:
         (("add", "ftp://a.example"), 1, "error: A webhook is told over http or https"),
         (("add", "http://eve:pa55@a.example"), 1, "error: The address of a.example holds a user's name"),
         (("add", "http://a.example", "--scope", "nowhere"), 1, "error: There is no scope nowhere."),
-        (("add", "http://a.example", "--format", "xml"), 2, "Usage: "),
-        (("add",), 2, "Usage: "),
+        (("add", "http://a.example", "--format", "xml"), 2, "error: Invalid value for '--format'"),
+        (("add",), 2, "error: Missing argument 'URL'."),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )

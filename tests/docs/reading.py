@@ -101,5 +101,5 @@ def _find_wrong_for_agent(words: list[str]) -> str:
         with redirect_stderr(said), redirect_stdout(io.StringIO()):
             build_parser(PROGRAM).parse_args(words)
     except SystemExit as leaving:
-        return said.getvalue().splitlines()[-1] if leaving.code else ""
+        return said.getvalue().splitlines()[0] if leaving.code else ""
     return ""

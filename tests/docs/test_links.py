@@ -82,7 +82,7 @@ def test_every_command_that_a_page_shows_exists(page: str):
         ("```sh\ncurl x | .venv/bin/forewarn nonsense\n```", "forewarn has no command nonsense"),
         ("```sh\nA=1 forewarn serve --store x \\\n  --nonsense\n```", "forewarn serve has no option --nonsense"),
         ("1. so:\n\n   ```sh\n   forewarn nonsense\n   ```", "forewarn has no command nonsense"),
-        ("```sh\nforewarn agent run --colour\n```", "forewarn agent: error: unrecognized arguments: --colour"),
+        ("```sh\nforewarn agent run --colour\n```", "error: Unrecognized arguments: --colour."),
     ],
     ids=["command", "option", "behind a pipe", "on the next line", "in a list", "of the agent"],
 )

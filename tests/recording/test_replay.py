@@ -16,6 +16,7 @@ from forewarn.operator.server import OperatorServer
 from forewarn.recording.playback import Playback, Scene, scenes_of
 from forewarn.recording.replay import MOST_APPROVALS, Manner, Replay
 from forewarn.recording.tape import Recording, read_recording
+from tests.cli.command import forewarn
 from tests.recording.replaying import document, end, error, event, header, replaying, written
 from tests.running import START
 
@@ -181,6 +182,15 @@ def test_it_is_ready_and_has_no_other_routes(recording: Recording):
         assert replay.operator("GET", "/readyz").json == {"status": "ready"}
         assert replay.operator("GET", "/healthz").status == 200
         assert replay.operator("GET", "/v1/vms").status == 404
+
+
+def test_a_command_for_a_service_is_told_that_this_is_a_replay(recording: Recording):
+    with replaying(recording) as replay:
+        code, out, err = forewarn("vm", "list", "--url", f"http://127.0.0.1:{replay.replay.operator[1]}")
+
+    assert (code, out) == (1, "")
+    assert "This is a replay of a recording" in err
+    assert "forewarn clock" in err
 
 
 @pytest.mark.parametrize(

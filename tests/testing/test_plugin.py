@@ -233,3 +233,33 @@ def test_it(forewarn, capfd, caplog):
     run = project.run()
 
     assert run.status == 0, run.said
+
+
+def test_a_refusal_is_shown_at_the_line_of_the_test_and_without_our_frames(project: Project):
+    project.write(
+        "test_it.py",
+        """
+def test_refused(forewarn):
+    forewarn.restart("nobody")
+
+
+def test_taken_port(forewarn):
+    port = forewarn.vm("a").port
+    forewarn.vm("b", port=port)
+
+
+def test_answered_wrong(forewarn):
+    vm = forewarn.vm("a")
+    forewarn.fault("truncated")
+    vm.document()
+""",
+    )
+
+    run = project.run()
+    full = project.run("--full-trace")
+
+    assert run.said.count("forewarn.emulator.Refused") >= 3
+    assert 'forewarn.restart("nobody")' in run.said
+    assert "src/forewarn/" not in run.said
+    assert "contextlib" not in run.said
+    assert "src/forewarn/testing/service.py" in full.said

@@ -87,6 +87,108 @@ def test_a_terminate_notice_is_written_back_as_people_write_it(written: str):
     ]
 
 
+# Every problem, of whatever kind.
+
+
+def numbered(text: str) -> list[int]:
+    return [int(line.split(":")[1]) for line in refused(text)]
+
+
+def test_problems_of_all_kinds_are_reported_at_once_in_the_order_of_lines():
+    text = """\
+[[vms]]
+name = "b"
+host = "nowhere"
+addresses = ["10.0.0.4"]
+[[hosts]]
+name = "h"
+zone = 1
+[[vms]]
+name = "a"
+hots = "h"
+addresses = ["10.0.0.4"]
+[[machines]]
+name = "m"
+[[vms]]
+name = "a"
+port = 70000
+[[availability_sets]]
+name = "web"
+[[vms]]
+name = "web-0"
+host = "h"
+availability_set = "web"
+[[vms]]
+name = "web-1"
+availability_set = "web"
+host = "h"
+[[scale_sets]]
+name = "pool"
+capacity = 2
+[[vms]]
+name = "pool_1"
+"""
+
+    assert numbered(text) == [3, 7, 10, 11, 12, 15, 16, 26, 30]
+
+
+def test_in_json_problems_come_by_section_and_entry():
+    fleet = {"vms": [{"name": "a", "x": 1}, {"name": "a", "host": "h"}], "hosts": [{"name": 5}, {"name": "/"}]}
+
+    assert [line.partition(":")[0] for line in refused_json(fleet)] == [
+        "hosts[0].name",
+        "hosts[1].name",
+        "vms[0].x",
+        "vms[1].name",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('[[hosts]]\nnmae = "h"\n[[vms]]\nname = "a"\nhost = "h"\n', 2),
+        ('[[host]]\nname = "h"\n[[vms]]\nname = "a"\nhost = "h"\n', 1),
+        ('[hosts]\nname = "h"\n[[vms]]\nname = "a"\nhost = "h"\n', 1),
+        ('[[hosts]]\nname = 5\n[[vms]]\nname = "a"\nhost = "h"\n', 2),
+        ('[[scale_set]]\nname = "s"\n[[vms]]\nname = "a"\nscale_set = "s"\n', 1),
+        (
+            (
+                '[[availability_sets]]\nname = "s"\nupdate_domain = 9\n'
+                '[[vms]]\nname = "a"\navailability_set = "s"\nupdate_domain = 8\n'
+            ),
+            3,
+        ),
+        (
+            (
+                '[[vms]]\nname = "a"\ninterfce = "tap0"\naddresses = ["10.0.0.4"]\n'
+                '[[vms]]\nname = "b"\naddresses = ["10.0.0.4"]\n'
+            ),
+            3,
+        ),
+        (
+            (
+                '[[hosts]]\nname = "h"\n[[availability_sets]]\nname = "s"\nspraed = false\n'
+                '[[vms]]\nname = "a"\nhost = "h"\navailability_set = "s"\n'
+                '[[vms]]\nname = "b"\nhost = "h"\navailability_set = "s"\n'
+            ),
+            5,
+        ),
+    ],
+    ids=[
+        "misspelt name of a host",
+        "misspelt section of hosts",
+        "hosts in a single table",
+        "host name of the wrong type",
+        "misspelt section of sets",
+        "misspelt number of update domains",
+        "misspelt interface",
+        "misspelt spread",
+    ],
+)
+def test_a_mistake_is_reported_once_and_not_again_where_others_refer_to_it(text: str, line: int):
+    assert numbered(text) == [line]
+
+
 # Where it stands.
 
 
@@ -140,7 +242,7 @@ def test_in_json_it_is_told_with_the_path(fleet: dict[str, Any], place: str):
             {"vms": ["a"]},
             "vms[0]: This entry cannot be used: expected `object`, got `str`. Write a table of keys and values.",
         ),
-        ({"vms": [{"host": "h"}]}, "vms[0]: This entry has no name. Give it a name."),
+        ({"vms": [{"zone": "1"}]}, "vms[0]: This entry has no name. Give it a name."),
         (
             {"vms": [{"name": 1}]},
             "vms[0].name: name cannot be used: expected `str`, got `int`. Write a text in quotes.",

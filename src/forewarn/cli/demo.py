@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
+import shlex
+import shutil
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
@@ -48,6 +52,14 @@ def demo_settings(settings: Settings) -> Settings:
     )
 
 
+def typed_command() -> str:
+    """The command as it can be typed here: by its name where the shell finds it, else by its path."""
+    path = sys.argv[0]
+    found = shutil.which("forewarn")
+    is_found = found is not None and Path(path).exists() and Path(found).samefile(path)
+    return "forewarn" if is_found or not os.access(path, os.X_OK) else shlex.quote(path)
+
+
 class Demo:
     """Simulated guests and an operator who keeps them busy."""
 
@@ -84,12 +96,13 @@ class Demo:
     def _tell_what_to_try(self) -> None:
         metadata, operator = show_address(self._service.metadata[0]), self._service.operator_url
         url = "" if operator == DEFAULT_URL else f" --url {operator}"
+        command = typed_command()
         click.echo(
             f"""
 You are {YOU}, one of three web servers; the other guests look after themselves. Try, in another terminal:
   curl -H Metadata:true "http://{metadata}{_TARGET}"
-  .venv/bin/forewarn event list{url}
-  .venv/bin/forewarn vm restart {YOU}{url}
+  {command} event list{url}
+  {command} vm restart {YOU}{url}
 """
         )
 

@@ -7,10 +7,30 @@ from typing import Any
 
 import click
 
-from forewarn.cli.client import Client, Unreachable, in_path
+from forewarn.cli.client import Client, Refused, Unreachable, in_path
 from forewarn.cli.history import history
-from forewarn.cli.options import DURATION, INSTANT, any_event_argument, event_argument, service_options
-from forewarn.cli.output import clock, counted, fields, names, printable, short, show_json, table
+from forewarn.cli.options import (
+    DURATION,
+    INSTANT,
+    any_event_argument,
+    complete_choices,
+    complete_scope,
+    complete_vm,
+    event_argument,
+    service_options,
+)
+from forewarn.cli.output import (
+    clock,
+    counted,
+    fields,
+    in_order,
+    printable,
+    short,
+    shortened,
+    show_json,
+    table,
+)
+from forewarn.core.phase import Phase
 from forewarn.wire.times import iso
 
 _ENDED = {"Completed", "Cancelled", "Failed"}
@@ -23,9 +43,13 @@ def event() -> None:
 
 
 @event.command("list")
-@click.option("--phase", help="Scheduled, Started, Completed, Cancelled, Failed or all (default: what is open).")
-@click.option("--scope", help="Only this scope's.")
-@click.option("--vm", help="Only those that name this VM.")
+@click.option(
+    "--phase",
+    shell_complete=complete_choices(*Phase, "all"),
+    help="Scheduled, Started, Completed, Cancelled, Failed or all (default: what is open).",
+)
+@click.option("--scope", shell_complete=complete_scope, help="Only this scope's.")
+@click.option("--vm", shell_complete=complete_vm, help="Only those that name this VM.")
 @service_options
 def list_events(
     phase: str | None,
@@ -46,9 +70,9 @@ def list_events(
             each["kind"],
             each["phase"],
             each["scope"],
-            names(each["resources"]),
+            in_order(each["resources"]),
             clock(each["not_before"], now),
-            "; ".join(each["waiting_for"]),
+            "; ".join(map(shortened, each["waiting_for"])),
         )
         for each in found
     ]
@@ -57,7 +81,7 @@ def list_events(
 
 
 def _show(found: dict[str, Any], now: str) -> None:
-    click.echo(f"{found['kind']} of {names(found['resources'])} is {found['phase']}")
+    click.echo(f"{found['kind']} of {in_order(found['resources'])} is {found['phase']}")
     fields(
         [
             ("event", found["id"]),
@@ -134,6 +158,8 @@ def postpone(
     name: str, until: datetime | None, by: timedelta | None, reason: str, client: Client, as_json: bool
 ) -> None:
     """Put planned work off, once: all events of its operation move."""
+    if (until is None) == (by is None):
+        raise Refused("Give either --until or --by.", "For two hours later: --by 2h")
     body = {
         "until": None if until is None else iso(until),
         "by_seconds": None if by is None else round(by.total_seconds()),
@@ -186,7 +212,9 @@ def _tell(found: dict[str, Any], said: dict[str, tuple[Any, ...]], *, as_json: b
         show_json(found, on_one_line=True)
         return
     at = found["ended_at"] or found["started_at"] or found["approved_at"] or found["created_at"]
-    line = f"{clock(at)}  {short(found['id'])}  {found['kind']} of {names(found['resources'])}  {found['phase']}"
+    line = (
+        f"{clock(at)}  {short(found['id'])}  {found['kind']} of {in_order(found['resources'])}  {found['phase']}"
+    )
     if found["phase"] == "Scheduled":
         approved = f", approved by {found['approved_by']}" if found["approved_by"] else ""
         line += f", not before {clock(found['not_before'], found['created_at'])}{approved}"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, in_path
-from forewarn.cli.options import Name, service_options
+from forewarn.cli.options import Name, complete_choices, complete_vm, service_options
 from forewarn.cli.output import counted, show_json, table
 from forewarn.core.fault import Fault
 from forewarn.wire.fault import COMMON, all_options
@@ -24,7 +24,8 @@ def _option_of(name: str, kind: type, words: str) -> Callable[[Any], Any]:
         return click.option(flag, name, metavar="A,B", type=Name(), help=text)
     kinds: dict[type, Any] = {int: int, float: float, str: Name()}
     metavar = "N" if kind in {int, float} else "VM" if name == "vm" else "WHICH"
-    return click.option(flag, name, type=kinds[kind], metavar=metavar, help=text)
+    complete = complete_vm if name == "vm" else None
+    return click.option(flag, name, type=kinds[kind], metavar=metavar, help=text, shell_complete=complete)
 
 
 def _fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,7 +40,7 @@ def fault() -> None:
 
 
 @fault.command("add", epilog=f"NAME is one of {_NAMES}. What each does: docs/reference/faults.md")
-@click.argument("name", metavar="NAME", type=Name())
+@click.argument("name", metavar="NAME", type=Name(), shell_complete=complete_choices(*Fault))
 @_fault_options
 @service_options
 def add(name: str, client: Client, as_json: bool, **options: Any) -> None:  # noqa: ANN401 - whatever the faults take

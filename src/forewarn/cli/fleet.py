@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from forewarn.wire.toml_lines import find_lines
 
 _DIFFERENCE = re.compile(r"([-~+]) (VM|host|availability set|scale set|cloud service)\b")
 _MOST_NAMED = 20
-_PLACE = re.compile(r"^(?:(\w+)\[(\d+)\](?:\.(\w+))?|fleet): ", re.MULTILINE)
+_PLACE = re.compile(r"^(?:(\w+)\[(\d+)\](?:\.(\w+))?|fleet): ")
 
 
 @click.group()
@@ -163,14 +164,15 @@ def _in_numbers(differences: list[str]) -> str:
 
 
 def _with_lines(message: str, text: str, name: str) -> str:
-    """The service names entries; a reader of the file wants lines."""
+    """Replace the service's names of entries with lines of the file, in their order; other lines stay last."""
     lines = find_lines(text)
-
-    def place(match: re.Match[str]) -> str:
-        line = lines.line(match[1], int(match[2]), match[3] or "") if match[1] else 0
-        return f"{name}:{line}: " if line else f"{name}: "
-
-    return _PLACE.sub(place, message)
+    numbered: list[tuple[float, str]] = []
+    for each in message.splitlines():
+        match = _PLACE.match(each)
+        line = lines.line(match[1], int(match[2]), match[3] or "") if match and match[1] else 0
+        place = f"{name}:{line}: " if line else f"{name}: " if match else ""
+        numbered.append((line or inf, place + each[match.end() if match else 0 :]))
+    return "\n".join(each for _, each in sorted(numbered, key=lambda pair: pair[0]))
 
 
 @fleet.command("show")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import floor
 from typing import Any, TypeVar
 
 import click
 
 from forewarn.cli.client import Client
 from forewarn.cli.options import service_options
-from forewarn.cli.output import clock, counted, fields, names, parse, short, show_json, table
+from forewarn.cli.output import clock, counted, fields, in_order, names, parse, short, show_json, table
 from forewarn.errors import UsageProblem
 from forewarn.wire.times import iso, parse_duration, parse_instant
 
@@ -171,14 +172,14 @@ def _show_history(found: dict[str, Any], client: Client, asked: dict[str, Any], 
         (
             short(each["event"]),
             each["kind"] or each["cause"],
-            names(each["resources"]),
+            _machines(each),
             each["outcome"],
             clock(each["ended_at"], now),
             each["asked_by"],
             names([approval["by"] for approval in each["approvals"]], most=2),
-            _seconds(each["notice_promised_seconds"]),
-            _seconds(each["notice_given_seconds"]),
-            _seconds(each["interruption_expected_seconds"]),
+            _notice(each["notice_promised_seconds"]),
+            _notice(each["notice_given_seconds"]),
+            _seconds(each["interruption_expected_seconds"]) if each["resources"] else "",
             _took(each),
             each["reason"],
             each["fault"],
@@ -194,14 +195,27 @@ def _show_history(found: dict[str, Any], client: Client, asked: dict[str, Any], 
     table(columns, rows, _nothing("Nothing has ended", asked, found["kept"], now))
 
 
+def _machines(line: dict[str, Any]) -> str:
+    """The VMs of a line; for work on an empty host, that it was empty."""
+    if line["resources"]:
+        return in_order(line["resources"])
+    return f"no VMs on {line['host']}" if line["host"] else ""
+
+
 def _seconds(value: float | None) -> str:
     return "" if value is None else f"{value:.0f} s"
+
+
+def _notice(value: float | None) -> str:
+    """A notice in whole seconds: NotBefore is rounded up to one, and the rest was not promised."""
+    return "" if value is None else f"{floor(value)} s"
 
 
 def _took(line: dict[str, Any]) -> str:
     """How long it took; a dash where it began and nobody knows."""
     seconds = line["interruption_seconds"]
-    return "-" if seconds is None and line["started_at"] is not None else _seconds(seconds)
+    is_unknown = seconds is None and line["started_at"] is not None and line["resources"]
+    return "-" if is_unknown else _seconds(seconds)
 
 
 def _show_summary(found: dict[str, Any], *, as_json: bool) -> None:
@@ -213,8 +227,8 @@ def _show_summary(found: dict[str, Any], *, as_json: bool) -> None:
     fields(
         [
             ("started by", ", ".join(f"{name} {count}" for name, count in found["started_by"].items())),
-            ("notice promised", _spread(found["notice_promised_seconds"])),
-            ("notice given", _spread(found["notice_given_seconds"])),
+            ("notice promised", _spread(found["notice_promised_seconds"], floor)),
+            ("notice given", _spread(found["notice_given_seconds"], floor)),
             ("expected to take", _spread(found["interruption_expected_seconds"])),
             ("took", _spread(found["interruption_seconds"])),
             ("VM-seconds", f"{found['interruption_vm_seconds']:.0f}"),
@@ -222,7 +236,8 @@ def _show_summary(found: dict[str, Any], *, as_json: bool) -> None:
     )
 
 
-def _spread(found: dict[str, float] | None) -> str | None:
+def _spread(found: dict[str, float] | None, whole: Callable[[float], int] = round) -> str | None:
     if found is None:
         return None
-    return f"{found['median']:.0f} s at the median, from {found['least']:.0f} to {found['most']:.0f}"
+    median, least, most = (whole(found[each]) for each in ("median", "least", "most"))
+    return f"{median} s at the median, from {least} to {most}"

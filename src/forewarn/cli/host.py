@@ -9,8 +9,21 @@ import click
 
 from forewarn.cli.client import Client, in_path
 from forewarn.cli.consent import Request, dry_run_option, yes_option
+from forewarn.cli.list_filters import chosen, host_filters, nothing_found
 from forewarn.cli.options import DURATION, host_argument, service_options
-from forewarn.cli.output import between, clock, counted, fields, names, parse, short, show_json, span, table
+from forewarn.cli.output import (
+    between,
+    clock,
+    counted,
+    fields,
+    in_order,
+    natural,
+    parse,
+    short,
+    show_json,
+    span,
+    table,
+)
 
 
 @click.group()
@@ -19,10 +32,11 @@ def host() -> None:
 
 
 @host.command("list")
+@host_filters
 @service_options
-def list_hosts(client: Client, as_json: bool) -> None:
-    """All hosts, by name."""
-    found = client.all("/v1/hosts", "hosts")
+def list_hosts(client: Client, as_json: bool, **given: str | None) -> None:
+    """Hosts by name: all of them, or those that match every filter."""
+    found = chosen(client.all("/v1/hosts", "hosts"), given)
     if as_json:
         show_json({"hosts": found})
         return
@@ -33,12 +47,12 @@ def list_hosts(client: Client, as_json: bool) -> None:
             each["zone"],
             "yes" if each["takes_vms"] else "no",
             len(each["operations"]),
-            names(each["vms"]),
+            in_order(each["vms"]),
         )
-        for each in found
+        for each in sorted(found, key=lambda each: natural(each["name"]))
     ]
     columns = ("name", "condition", "zone", "takes vms", "operations", "vms")
-    table(columns, rows, "There are no hosts. Apply a fleet: forewarn fleet apply FILE")
+    table(columns, rows, nothing_found("host", given))
 
 
 @host.command("show")
@@ -57,7 +71,7 @@ def show_host(name: str, client: Client, as_json: bool) -> None:
             ("fault domain", found["fault_domain"]),
             ("takes VMs", "yes" if found["takes_vms"] else "no"),
             ("tags", [f"{key}={value}" for key, value in found["tags"].items()]),
-            ("VMs", found["vms"]),
+            ("VMs", sorted(found["vms"], key=natural)),
             ("operations", found["operations"]),
         ]
     )
@@ -79,7 +93,8 @@ def _list(events: list[Any], since: str | None = None) -> None:
     """The events, with the notice that was given; with what is left of it, where `since` says when."""
     columns = ("event", "scope", "vms", "starts by", "notice" if since is None else "left")
     rows = [
-        (short(event["id"]), event["scope"], names(event["resources"]), *_when(event, since)) for event in events
+        (short(event["id"]), event["scope"], in_order(event["resources"]), *_when(event, since))
+        for event in events
     ]
     if rows:
         table(columns, rows, "")

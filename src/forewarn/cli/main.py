@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 from typing import Any
 
@@ -14,6 +13,7 @@ import click
 from forewarn import __version__
 from forewarn.cli.client import Unreachable
 from forewarn.cli.output import complain, leave_the_reader
+from forewarn.cli.problems import file_problem, hint_for, usage_problem
 from forewarn.errors import ForewarnError, UsageProblem
 
 _COMMANDS = {
@@ -98,24 +98,22 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as problem:
-        problem.show()
+        if isinstance(problem, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # newer versions of click only
+            problem.show()
+        else:
+            complain(*usage_problem(problem))
         return problem.exit_code
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
-    except Unreachable as problem:
-        complain(problem.message, problem.hint)
-        return 3
-    except UsageProblem as problem:
-        complain(problem.message, problem.hint)
-        return 2
     except ForewarnError as problem:
-        complain(problem.message, problem.hint)
-        return 1
+        complain(problem.message, hint_for(problem))
+        return 3 if isinstance(problem, Unreachable) else 2 if isinstance(problem, UsageProblem) else 1
     except KeyboardInterrupt:
         return 130
     except OSError as problem:
-        if problem.errno not in {errno.ENOSPC, errno.EDQUOT, errno.EIO}:
+        told = file_problem(problem)
+        if told is None:
             raise
-        complain(f"What was asked was not written: {problem.strerror or problem}.", "Write it somewhere else.")
+        complain(*told)
         return 1
     return outcome if isinstance(outcome, int) else 0

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from forewarn.cli.client import Client
+from forewarn.cli.client import Client, Refused
+from forewarn.cli.flag_names import in_flags
 from forewarn.cli.output import short
 from forewarn.clock import FASTEST_RATE
 from forewarn.errors import ForewarnError
@@ -35,7 +36,10 @@ def service_options(command: Callable[..., Any]) -> Callable[..., Any]:
         ca_file: Path | None,
         **options: Any,  # noqa: ANN401 - the same
     ) -> Any:  # noqa: ANN401 - and returns
-        return command(*arguments, client=Client(url, token_file, ca_file), **options)
+        try:
+            return command(*arguments, client=Client(url, token_file, ca_file), **options)
+        except Refused as problem:
+            raise in_flags(problem, click.get_current_context().command.params) from None
 
     for option in reversed(
         (
@@ -135,6 +139,25 @@ def _complete(path: str, section: str, text_of: Callable[[Any], str]) -> Callabl
         return [CompletionItem(text) for text in map(text_of, found) if text.startswith(beginning)]
 
     return complete
+
+
+def complete_choices(*words: str) -> Callable[..., list[CompletionItem]]:
+    """Completion of one of these words."""
+
+    def complete(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[CompletionItem]:
+        return [CompletionItem(word) for word in words if word.startswith(beginning)]
+
+    return complete
+
+
+def complete_file(_ctx: click.Context, _param: click.Parameter, beginning: str) -> list[CompletionItem]:
+    """Completion of a file's name, by the shell."""
+    return [CompletionItem(beginning, type="file")]
+
+
+complete_vm = _complete("/v1/vms", "vms", lambda vm: str(vm["name"]))
+complete_host = _complete("/v1/hosts", "hosts", lambda host: str(host["name"]))
+complete_scope = _complete("/v1/scopes", "scopes", lambda scope: str(scope["id"]))
 
 
 def _named(what: str, section: str, text_of: Callable[[Any], str], *, required: bool = True) -> Callable[[F], F]:

@@ -4,23 +4,39 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import TextIO
+from typing import Any, TextIO
 
 import click
 
 from forewarn.core.notice import in_words
 
 _LEAST_WIDTH = 8  # of a column whose cells are cut
+_COLOUR_OF = {  # by the words of the columns below, in small letters
+    "running": "green", "up": "green", "on": "green", "completed": "green", "done": "green",
+    "started": "cyan", "open": "cyan",
+    "scheduled": "yellow", "paused": "yellow", "postponed": "yellow", "degraded": "yellow", "stopped": "yellow",
+    "deallocated": "yellow", "skipped": "yellow", "cancelled": "yellow",
+    "failed": "red", "down": "red", "aborted": "red",
+}  # fmt: skip
+_COLOURED = {"state", "phase", "condition", "outcome", "is"}
+_LIST_OF_NAMES = re.compile(r"([\w.-]+)((?:, [\w.-]+){2,})")
 
 
 def show_json(value: object, *, on_one_line: bool = False) -> None:
     """A value for programs; on one line where more of them follow."""
     click.echo(json.dumps(value, indent=None if on_one_line else 2, ensure_ascii=False))
+
+
+def painted(text: str, **style: Any) -> str:  # noqa: ANN401 - as click has it
+    """The text in colour, unless NO_COLOR is set; click takes the colour out where the output is no terminal."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return text if is_plain else click.style(text, **style)
 
 
 def leave_the_reader(stream: TextIO | None = None) -> None:
@@ -80,9 +96,19 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], nothing: str
     if excess > 0:
         _blocks(columns, texts)
         return
-    for row in ([name.upper() for name in columns], *texts):
+    header = [fit(name.upper(), width).ljust(width) for name, width in zip(columns, widths, strict=True)]
+    click.echo(painted("  ".join(header).rstrip(), bold=True))
+    for row in texts:
         cells = [fit(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True)]
-        click.echo("  ".join(cells).rstrip())
+        last = max((index for index, cell in enumerate(row) if cell), default=-1)
+        cells = [cell if index < last else cell.rstrip() for index, cell in enumerate(cells[: last + 1])]
+        click.echo("  ".join(_in_colour(name, cell) for name, cell in zip(columns, cells, strict=False)))
+
+
+def _in_colour(column: str, cell: str) -> str:
+    word = cell.rstrip()
+    colour = _COLOUR_OF.get(word.lower()) if column in _COLOURED else None
+    return cell if colour is None else painted(word, fg=colour) + cell[len(word) :]
 
 
 def _blocks(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -133,8 +159,11 @@ def parse(text: str) -> datetime:
 
 
 def between(first: str, last: str) -> str:
-    """A length of time for people."""
-    return in_words(timedelta(seconds=round((parse(last) - parse(first)).total_seconds())))
+    """A length of time for people, in whole seconds.
+
+    A NotBefore is rounded up to the next second, so the rest of a second is no part of what was promised.
+    """
+    return in_words(timedelta(seconds=(parse(last) - parse(first)) // timedelta(seconds=1)))
 
 
 def span(first: str, last: str) -> str:
@@ -158,6 +187,22 @@ def short(event: str | None) -> str:
     return event[:8].lower() if event else ""
 
 
+def natural(text: str) -> tuple[list[str | int], str]:
+    """A key to sort names by as people count: api-2 before api-10."""
+    parts = re.split(r"([0-9]+)", text)
+    return [int(part) if index % 2 else part.lower() for index, part in enumerate(parts)], text
+
+
+def in_order(values: Sequence[str], most: int = 8) -> str:
+    """Some names in natural order, and how many more there are."""
+    return names(sorted(values, key=natural), most)
+
+
+def shortened(wait: str) -> str:
+    """A reason for waiting that fits a table: `web-0 and 9 more` for a long list of names."""
+    return _LIST_OF_NAMES.sub(lambda found: f"{found[1]} and {found[2].count(', ')} more", wait)
+
+
 def names(values: Sequence[str], most: int = 8) -> str:
     """Some names, and how many more there are."""
     shown = " ".join(values[:most])
@@ -172,8 +217,8 @@ def counted(number: int, what: str) -> str:
 def complain(message: str, hint: str = "") -> None:
     """What went wrong, to stderr."""
     lines = [printable(line) for line in message.splitlines()] or [""]
-    click.echo(f"error: {lines[0]}", err=True)
+    click.echo(f"{painted('error:', fg='red', bold=True)} {lines[0]}", err=True)
     for line in lines[1:]:
         click.echo(f"       {line}", err=True)
     if hint:
-        click.echo(f"hint:  {printable(hint)}", err=True)
+        click.echo(f"{painted('hint:', fg='cyan', bold=True)}  {printable(hint)}", err=True)

@@ -11,10 +11,24 @@ import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
 from forewarn.cli.consent import MANY, Request, ask, can_ask, dry_run_option, yes_option
-from forewarn.cli.options import rollout_argument, service_options
-from forewarn.cli.output import clock, counted, fields, fit, names, printable, short, show_json, span, table
+from forewarn.cli.options import complete_choices, rollout_argument, service_options
+from forewarn.cli.output import (
+    clock,
+    counted,
+    fields,
+    fit,
+    in_order,
+    natural,
+    printable,
+    short,
+    shortened,
+    show_json,
+    span,
+    table,
+)
 from forewarn.cli.rollout_wish import read_wish, wish_options
 from forewarn.core.notice import in_words
+from forewarn.core.rollout import RolloutState
 
 _ENDED = {"Completed": 0, "Aborted": 1, "Failed": 1}
 _BAR_CELLS = 30
@@ -47,7 +61,7 @@ def _show_plan(found: dict[str, Any], client: Client, *, as_json: bool) -> None:
             clock(each["usual_end"], now),
             clock(each["latest_start"], now),
             clock(each["latest_end"], now),
-            " ".join(each["vms"]),
+            " ".join(sorted(each["vms"], key=natural)),
         )
         for each in found["hosts"]
     ]
@@ -98,7 +112,11 @@ def _ask_about(plan: dict[str, Any], wish: dict[str, Any], client: Client) -> No
 
 
 @rollout.command("list")
-@click.option("--state", help="Running, Paused, Completed, Aborted, Failed, open or all (default all).")
+@click.option(
+    "--state",
+    shell_complete=complete_choices(*RolloutState, "open", "all"),
+    help="Running, Paused, Completed, Aborted, Failed, open or all (default all).",
+)
 @service_options
 def list_rollouts(state: str | None, client: Client, as_json: bool) -> None:
     """Rollouts, newest first."""
@@ -125,7 +143,10 @@ def list_rollouts(state: str | None, client: Client, as_json: bool) -> None:
 
 def _first(waits: list[str]) -> str:
     """One thing that is waited for, and how many more there are."""
-    return "" if not waits else waits[0] if len(waits) == 1 else f"{waits[0]}; and {len(waits) - 1} more"
+    if not waits:
+        return ""
+    first = shortened(waits[0])
+    return first if len(waits) == 1 else f"{first}; and {len(waits) - 1} more"
 
 
 def _tell(found: dict[str, Any], client: Client, *, as_json: bool) -> None:
@@ -141,7 +162,7 @@ def _tell(found: dict[str, Any], client: Client, *, as_json: bool) -> None:
             ("failed", found["hosts_failed"] or None),
             ("skipped", found["hosts_skipped"] or None),
             ("wave", f"{found['wave']} of {found['waves']}" if found["wave"] else None),
-            ("at work or announced", names(found["hosts_open"]) or None),
+            ("at work or announced", in_order(found["hosts_open"]) or None),
             ("because", None if found["state"] == "Paused" else found["reason"]),
             ("waiting for", found["waiting_for"]),
             ("at once", counted(found["max_parallel"], "host")),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from forewarn.cli.options import DURATION, INSTANT, Name
+from forewarn.cli.options import DURATION, INSTANT, Name, complete_host
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,7 +29,7 @@ def _many(*names: str, help: str, **more: Any) -> Callable[[F], F]:  # noqa: A00
 
 _OPTIONS = (
     _one("--kind", type=_KINDS, default="Freeze", show_default=True, help="What VMs will feel."),
-    _many("--host", "hosts", type=Name(), help="Only this host, instead of all"),
+    _many("--host", "hosts", type=Name(), shell_complete=complete_host, help="Only this host, instead of all"),
     _many("--zone", "zones", type=Name(), help="Only hosts of this zone"),
     _many("--tag", "tags", type=Name(), metavar="KEY=VALUE", help="Only hosts with this tag"),
     _one("--by", type=_WAYS, help="How a Freeze is done (default pause)."),

@@ -13,7 +13,7 @@ import click
 
 from forewarn.cli.output import complain
 from forewarn.cli.serve import configure_logs, with_settings
-from forewarn.config import SETTINGS, Settings, load_settings
+from forewarn.config import SETTINGS, Settings, load_settings, refuse_idle_clock_start
 from forewarn.errors import UsageProblem
 
 _LEFT_OUT = {  # it has a network, a store and an end of its own
@@ -51,6 +51,7 @@ def sandbox(command: tuple[str, ...], **flags: Any) -> int:  # noqa: ANN401 - se
     variables = {setting.variable for setting in _SETTINGS}
     environment = {name: value for name, value in os.environ.items() if name in variables}
     settings = replace(load_settings(flags, environment), watch_guests=True)  # it is there to be looked at
+    refuse_idle_clock_start(settings, is_flag=flags["clock_start"] is not None)
     configure_logs(settings.log_format, logging.WARNING)
     sys.stdout.flush()
     return _run(command, settings)

@@ -6,7 +6,7 @@ import click
 
 from forewarn.cli.client import Client, in_path
 from forewarn.cli.options import scope_argument, service_options
-from forewarn.cli.output import clock, fields, names, short, show_json, table
+from forewarn.cli.output import clock, fields, in_order, natural, short, show_json, table
 
 
 @click.group()
@@ -31,9 +31,9 @@ def list_scopes(client: Client, as_json: bool) -> None:
             clock(each["last_poll"], now),
             each["incarnation"],
             len(each["events"]),
-            names(each["vms"]),
+            in_order(each["vms"]),
         )
-        for each in found
+        for each in sorted(found, key=lambda each: natural(each["id"]))
     ]
     columns = ("scope", "kind", "is", "last poll", "incarnation", "events", "vms")
     table(columns, rows, "There are no scopes. Apply a fleet: forewarn fleet apply FILE")
@@ -55,7 +55,7 @@ def show_scope(name: str, client: Client, as_json: bool) -> None:
             ("on since", clock(found["on_since"], now)),
             ("last poll", clock(found["last_poll"], now)),
             ("incarnation", found["incarnation"]),
-            ("VMs", found["vms"]),
+            ("VMs", sorted(found["vms"], key=natural)),
             ("events", [short(event) for event in found["events"]]),
         ]
     )

@@ -16,8 +16,9 @@ import click
 import structlog
 
 from forewarn import __version__
+from forewarn.cli.options import complete_choices, complete_file
 from forewarn.cli.output import Reader, counted, fields
-from forewarn.config import SETTINGS, Setting, Settings, load_settings
+from forewarn.config import SETTINGS, Setting, Settings, load_settings, refuse_idle_clock_start
 from forewarn.config_values import show_address
 from forewarn.core.fleet_warnings import warnings
 from forewarn.descriptors import raise_limit
@@ -35,7 +36,13 @@ def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]],
                 command = click.option(setting.flag, is_flag=True, help=setting.help)(command)
             else:
                 command = click.option(
-                    setting.flag, metavar=setting.metavar, multiple=setting.repeats, help=setting.help
+                    setting.flag,
+                    metavar=setting.metavar,
+                    multiple=setting.repeats,
+                    help=setting.help,
+                    shell_complete=complete_file
+                    if setting.metavar == "FILE"
+                    else complete_choices(*setting.choices),
                 )(command)
         return command
 
@@ -52,6 +59,7 @@ def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]],
 def serve(config: Path | None, **flags: Any) -> int:  # noqa: ANN401 - settings are of any type
     """Announce maintenance to guests, wait for approvals, and carry it out."""
     settings = load_settings(flags, os.environ, config)
+    refuse_idle_clock_start(settings, is_flag=flags["clock_start"] is not None)
     configure_logs(
         settings.log_format, logging.WARNING if settings.demo else logging.INFO
     )  # a demo tells it itself
@@ -145,7 +153,7 @@ def configure_logs(log_format: str, least: int = logging.INFO) -> None:
     """Logs to stderr: an event name and fields. That nobody reads them stops nothing."""
     is_plain = log_format == "plain" or (log_format == "auto" and sys.stderr.isatty())
     renderer: Any = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty() and not os.environ.get("NO_COLOR"))
         if is_plain
         else structlog.processors.JSONRenderer()
     )

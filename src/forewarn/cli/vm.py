@@ -8,8 +8,9 @@ import click
 
 from forewarn.cli.client import Client, in_path
 from forewarn.cli.consent import Request, dry_run_option, yes_option
+from forewarn.cli.list_filters import chosen, nothing_found, vm_filters
 from forewarn.cli.options import service_options, vm_argument
-from forewarn.cli.output import between, clock, fields, names, short, show_json, table
+from forewarn.cli.output import between, clock, fields, in_order, names, natural, short, show_json, table
 
 
 @click.group()
@@ -18,10 +19,11 @@ def vm() -> None:
 
 
 @vm.command("list")
+@vm_filters
 @service_options
-def list_vms(client: Client, as_json: bool) -> None:
-    """All VMs, by name."""
-    found = client.all("/v1/vms", "vms")
+def list_vms(client: Client, as_json: bool, **given: str | None) -> None:
+    """VMs by name: all of them, or those that match every filter."""
+    found = chosen(client.all("/v1/vms", "vms"), given)
     if as_json:
         show_json({"vms": found})
         return
@@ -36,9 +38,9 @@ def list_vms(client: Client, as_json: bool) -> None:
             each["priority"],
             names([short(event) for event in each["events"]]),
         )
-        for each in found
+        for each in sorted(found, key=lambda each: natural(each["name"]))
     ]
-    table(columns, rows, "There are no VMs. Apply a fleet: forewarn fleet apply FILE")
+    table(columns, rows, nothing_found("VM", given))
 
 
 @vm.command("show")
@@ -104,7 +106,7 @@ def _ask(
         else "now"
     )
     group = "" if scope["kind"] == "vm" else f"  ({scope['kind']} {scope['id']})"
-    fields([("starts", starts), ("seen by", names(scope["vms"]) + group)])
+    fields([("starts", starts), ("seen by", in_order(scope["vms"]) + group)])
     click.echo(f"follow it: forewarn event watch {short(event['id'])}")
 
 

@@ -6,7 +6,7 @@ Every problem says where it is, what is wrong and what to do; a fleet with one p
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
 
 from forewarn.core.addresses import canonical
@@ -40,6 +40,7 @@ class Place:
 
 
 NOWHERE = Place("", 0)  # what is wrong is that something is missing
+ANY_ENTRY = -1  # an index that stands for the whole section
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +52,22 @@ class Problem:
     remedy: str
 
 
-def check(spec: FleetSpec) -> list[Problem]:
-    """All that is wrong with the fleet, whatever the store holds."""
-    return [
+def check(spec: FleetSpec, unsure: Collection[Place] = ()) -> list[Problem]:
+    """All that is wrong with the fleet, whatever the store holds.
+
+    `unsure` names the keys that could not be read. They are reported already, and nothing is concluded from them.
+    """
+    found = [
         *_check_texts(spec),
         *_check_names(spec),
-        *_check_numbers(spec),
+        *_check_numbers(spec, unsure),
         *_check_health(spec),
-        *_check_references(spec),
+        *_check_hosts_of_vms(spec, unsure),
+        *_check_sets_of_vms(spec, unsure),
         *_check_policies(spec),
-        *_check_ways_in(spec),
+        *_check_ways_in(spec, unsure),
     ]
+    return [each for each in found if each.where not in unsure]
 
 
 def _check_texts(spec: FleetSpec) -> Iterator[Problem]:
@@ -112,7 +118,7 @@ def _entries(section: str, spec: FleetSpec) -> list[tuple[Place, str]]:
     return [(Place(section, index, "name"), each.name) for index, each in enumerate(getattr(spec, section))]
 
 
-def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
+def _check_numbers(spec: FleetSpec, unsure: Collection[Place]) -> Iterator[Problem]:
     for index, each in enumerate(spec.availability_sets):
         where = Place("availability_sets", index, "update_domains")
         yield from _range(where, each.update_domains, 1, MOST_UPDATE_DOMAINS)
@@ -129,7 +135,11 @@ def _check_numbers(spec: FleetSpec) -> Iterator[Problem]:
     for section in ("availability_sets", "scale_sets", "cloud_services"):
         for index, entry in enumerate(getattr(spec, section)):
             yield from _range(Place(section, index, "min_available"), entry.min_available, 0, MOST_INSTANCES)
-    domains = {each.name: each.update_domains for each in spec.availability_sets}
+    domains = {
+        each.name: each.update_domains
+        for index, each in enumerate(spec.availability_sets)
+        if Place("availability_sets", index, "update_domains") not in unsure
+    }
     for index, vm in enumerate(spec.vms):
         if vm.update_domain is not None:
             most = domains.get(vm.availability_set or "", MOST_UPDATE_DOMAINS) - 1
@@ -169,37 +179,49 @@ def _check_terminate(where: Place, entry: VmSpec | ScaleSetSpec) -> Iterator[Pro
         )
 
 
-def _check_references(spec: FleetSpec) -> Iterator[Problem]:
+def _check_hosts_of_vms(spec: FleetSpec, unsure: Collection[Place]) -> Iterator[Problem]:
     hosts = {host.name: host for host in spec.hosts}
-    sets = {
-        "availability_set": {each.name for each in spec.availability_sets},
-        "scale_set": {each.name for each in spec.scale_sets},
-        "cloud_service": {each.name for each in spec.cloud_services},
-    }
+    all_hosts = _are_all_named("hosts", spec, unsure)
     for index, scale_set in enumerate(spec.scale_sets):
         for host in scale_set.hosts:
-            if host not in hosts:
+            if host not in hosts and all_hosts:
                 yield _no_host(Place("scale_sets", index, "hosts"), host)
     for index, vm in enumerate(spec.vms):
         if vm.host is not None and vm.host not in hosts:
-            yield _no_host(Place("vms", index, "host"), vm.host)
+            if all_hosts:
+                yield _no_host(Place("vms", index, "host"), vm.host)
         elif vm.host is not None and vm.zone and hosts[vm.host].zone not in {None, vm.zone}:
             yield Problem(
                 Place("vms", index, "zone"),
                 f"{vm.name} is in zone {vm.zone}, but its host {vm.host} is in zone {hosts[vm.host].zone}.",
                 "Give it a host of its own zone.",
             )
+
+
+def _check_sets_of_vms(spec: FleetSpec, unsure: Collection[Place]) -> Iterator[Problem]:
+    sets = {
+        key: {each.name for each in getattr(spec, f"{key}s")}
+        for key in ("availability_set", "scale_set", "cloud_service")
+    }
+    all_sets = {key: _are_all_named(f"{key}s", spec, unsure) for key in sets}
+    for index, vm in enumerate(spec.vms):
         named = {key: name for key in sets if (name := getattr(vm, key)) is not None}
         if len(named) > 1:
             where = Place("vms", index, list(named)[1])
             yield Problem(where, f"{vm.name} belongs to {' and '.join(named)}.", "It can belong to one set.")
         for key, name in named.items():
-            if name not in sets[key]:
+            if name not in sets[key] and all_sets[key]:
                 yield Problem(
                     Place("vms", index, key),
                     f"{vm.name} belongs to the {key.replace('_', ' ')} {name}, which does not exist.",
                     f'Add [[{key}s]] with name = "{name}".',
                 )
+
+
+def _are_all_named(section: str, spec: FleetSpec, unsure: Collection[Place]) -> bool:
+    """Whether every entry of the section was read with its name, so that a name that is not there is wrong."""
+    unknown = {Place(section, ANY_ENTRY), *(place for place, _ in _entries(section, spec))}
+    return unknown.isdisjoint(unsure)
 
 
 def _check_policies(spec: FleetSpec) -> Iterator[Problem]:
@@ -218,13 +240,15 @@ def _no_host(where: Place, host: str) -> Problem:
     return Problem(where, f"There is no host {host}.", f'Add [[hosts]] with name = "{host}".')
 
 
-def _check_ways_in(spec: FleetSpec) -> Iterator[Problem]:
+def _check_ways_in(spec: FleetSpec, unsure: Collection[Place]) -> Iterator[Problem]:
     """A guest is recognised by its address, port or interface, so no two may share one."""
     owners: dict[tuple[str, str], str] = {}
     ways: list[tuple[Place, str, str]] = []
     for index, vm in enumerate(spec.vms):
         if vm.interface is None:
-            ways += [(Place("vms", index, "addresses"), "address", each) for each in vm.addresses]
+            is_by_address = Place("vms", index, "interface") not in unsure
+            addresses = vm.addresses if is_by_address else []
+            ways += [(Place("vms", index, "addresses"), "address", each) for each in addresses]
         else:
             if not _INTERFACE.fullmatch(vm.interface):
                 yield Problem(

@@ -22,6 +22,7 @@ from forewarn.core.fleet import (
     VmSet,
 )
 from forewarn.core.fleet_check import NOWHERE, Place, Problem
+from forewarn.core.fleet_conflicts import Seat, named_like_instance, spread_conflicts
 from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
 from forewarn.core.scope import Scope, ScopeKind, generation_of
 from forewarn.core.seats import instance_name, make_instance, new_scope, own_host, seat_of
@@ -134,29 +135,17 @@ class _Planner:
             for number in self._instance_numbers(scale_set):
                 vm = self._instance_of(scale_set, number)
                 if (other := named.get(vm.name.lower())) is not None:
-                    self._problem(
-                        self._places[other],
-                        f"The VM name {other} is used twice: {scale_set.name} has such an instance.",
-                        "Give this one another name.",
-                    )
+                    self._plan.problems.append(named_like_instance(self._places[other], other, scale_set.name))
                 self._places[vm.name] = Place("scale_sets", index, "capacity")
                 self._wanted[vm.name] = vm
 
     def _check_spread(self) -> None:
-        """Two update domains of one availability set do not share a host, unless the set says they may."""
         spread = {each.name for each in self._spec.availability_sets if each.spread}
-        on_host: dict[tuple[str, str], Vm] = {}
-        for vm in self._wanted.values():
-            if vm.set_name not in spread or vm.home is None:
-                continue
-            first = on_host.setdefault((vm.set_name, vm.home), vm)
-            if first.update_domain != vm.update_domain:
-                self._problem(
-                    replace(self._places[vm.name], key="host"),
-                    f"{vm.name} (update domain {vm.update_domain}) and {first.name} (update domain "
-                    f"{first.update_domain}) of {vm.set_name} are both on {vm.home}.",
-                    f"Put one on another host, or say spread = false in the availability set {vm.set_name}.",
-                )
+        self._plan.problems += spread_conflicts(
+            Seat(replace(self._places[vm.name], key="host"), vm.name, vm.set_name, vm.home, vm.update_domain)
+            for vm in self._wanted.values()
+            if vm.set_name in spread and vm.home is not None
+        )
 
     def _instance_numbers(self, scale_set: ScaleSetSpec) -> list[int]:
         there = sorted(vm.instance for vm in self._world.members_of_set(scale_set.name) if vm.instance is not None)

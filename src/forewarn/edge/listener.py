@@ -16,6 +16,7 @@ from functools import partial
 from ipaddress import ip_address
 from typing import NamedTuple, Protocol
 
+from forewarn.binding import bind_failure
 from forewarn.board.board import Board, Guest, wake_waiters
 from forewarn.descriptors import ExhaustionLog
 from forewarn.edge.connection import GuestConnection, Resolve
@@ -305,7 +306,4 @@ def _bind(way: Way, *, is_shared: bool) -> socket.socket:
 
 
 def _unheard(way: Way, problem: OSError) -> ConfigError:
-    return ConfigError(
-        f"Guests cannot be heard on {way}: {problem.strerror}.",
-        "Choose another address with --metadata, or stop what listens there.",
-    )
+    return bind_failure("guest listener", str(way), way.port, "--metadata", problem)

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 import uvicorn
 from starlette.applications import Starlette
 
+from forewarn.binding import bind_failure
 from forewarn.config_values import Address, show_address
 from forewarn.descriptors import ExhaustionLog, is_exhaustion
-from forewarn.errors import ConfigError
 from forewarn.logs import get_logger
 from forewarn.operator.connection import OperatorConnection, OperatorLimits
 from forewarn.operator.pacing import Pacer
@@ -223,8 +223,5 @@ def bind(address: Address) -> socket.socket:
         bound.bind((host, port))
     except OSError as problem:
         bound.close()
-        raise ConfigError(
-            f"Operators cannot be heard on {show_address(address)}: {problem.strerror}.",
-            "Choose another address with --operator, or stop what listens there.",
-        ) from problem
+        raise bind_failure("operator listener", show_address(address), port, "--operator", problem) from problem
     return bound

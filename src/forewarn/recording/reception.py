@@ -9,15 +9,18 @@ import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 
 from forewarn.clock import SystemClock
-from forewarn.core.refusal import Refusal
+from forewarn.core.refusal import Code, Refusal
 from forewarn.operator.app import refuse_route
 from forewarn.operator.clock import ClockBody, find_fault
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, route
 from forewarn.operator.guard import Guard
 from forewarn.operator.health import Health
 from forewarn.operator.openapi import openapi
+from forewarn.operator.refusals import refuse
 from forewarn.operator.sign_in.checking import SignIn
 from forewarn.wire.rest import ClockView
 from forewarn.wire.times import iso
@@ -41,10 +44,22 @@ def make_app(replay: Replay) -> Starlette:
     app = Starlette(
         routes=[route(endpoint) for endpoint in _endpoints(replay)],
         middleware=[Middleware(Guard, sign_in, [])],
-        exception_handlers={HTTPException: refuse_route, 500: refuse_route},
+        exception_handlers={HTTPException: _refuse, 500: refuse_route},
     )
     app.state.office = None  # the routes are written as a service's are; what is behind them is the replay
     return app
+
+
+async def _refuse(request: Request, problem: Exception) -> Response:
+    """Say that a replay has no fleet, to whoever asks for what a service would have."""
+    is_missing = isinstance(problem, HTTPException) and problem.status_code == 404  # noqa: PLR2004 - HTTP's own number
+    if is_missing and request.url.path.startswith("/v1/"):
+        return refuse(
+            Code.NOT_FOUND,
+            f"This is a replay of a recording: it has a clock and documents, and no {request.url.path}.",
+            "See /openapi.json for what it has. forewarn clock moves it; forewarn serve starts a service.",
+        )
+    return await refuse_route(request, problem)
 
 
 def _endpoints(replay: Replay) -> list[Endpoint]:

@@ -61,7 +61,7 @@ class Vm:
         try:
             return json.loads(text)
         except ValueError as problem:
-            raise Refused(f"{self.name} was answered what is no JSON: {_shown(text)}", f"{problem}.") from problem
+            raise Refused(f"{self.name} was answered what is no JSON: {_shown(text)}", f"{problem}.") from None
 
     def events(self, version: str = NEWEST) -> list[dict[str, Any]]:
         """The events of the document."""
@@ -99,12 +99,12 @@ class Vm:
             text = answer.read()
         except OSError as problem:
             standing = self.state if self._emulator.is_up else "gone with its service"
-            raise Refused(f"{self.url} does not answer: {problem}.", f"{self.name} is {standing}.") from problem
+            raise Refused(f"{self.url} does not answer: {problem}.", f"{self.name} is {standing}.") from None
         except http.client.IncompleteRead as problem:
             said = _shown(problem.partial)
-            raise Refused(f"{self.name} was answered in part, and no more came: {said}") from problem
+            raise Refused(f"{self.name} was answered in part, and no more came: {said}") from None
         except http.client.HTTPException as problem:
-            raise Refused(f"{self.name} was answered nothing of sense: {problem}.") from problem
+            raise Refused(f"{self.name} was answered nothing of sense: {problem}.") from None
         finally:
             connection.close()
         if answer.status != _OK:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Generator, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -22,6 +23,7 @@ _MARKER = (
     "forewarn_session takes none"
 )
 _SERVICE = "forewarn.testing.service"
+_PACKAGE = Path(__file__).parents[1]
 _FIXTURES = ("forewarn", "forewarn_session")
 
 
@@ -69,7 +71,9 @@ def _service(**settings: Any) -> Service:  # noqa: ANN401 - settings are of any 
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Tell of all events below a test that failed for another reason than one of our own expectations."""
+    """Show a refusal at the test's own line; below other failures, tell of all events."""
+    if call.excinfo is not None:
+        _leave_out_our_frames(item, call.excinfo)
     report = yield
     if report.failed and call.when == "call" and call.excinfo is not None:
         used = getattr(item, "funcargs", {})
@@ -77,6 +81,22 @@ def pytest_runtest_makereport(
             if story := _story_of(used.get(name), call.excinfo.value):
                 report.sections.append((f"what happened in {name}", story))
     return report
+
+
+def _leave_out_our_frames(item: pytest.Item, failure: pytest.ExceptionInfo[BaseException]) -> None:
+    """End the traceback of a refusal where the test called us; `--full-trace` shows all of it."""
+    emulator = sys.modules.get("forewarn.emulator")
+    if emulator is None or not failure.errisinstance(emulator.Refused) or item.config.getoption("fulltrace"):
+        return
+    last = failure.tb
+    while last.tb_next is not None:
+        called = Path(last.tb_next.tb_frame.f_code.co_filename)
+        if called == Path(__file__):
+            return  # a fixture of ours, which no line of the test has called
+        if _PACKAGE in called.parents:
+            last.tb_next = None
+            return
+        last = last.tb_next
 
 
 def _story_of(service: object, problem: BaseException) -> str:

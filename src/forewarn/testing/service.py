@@ -70,7 +70,7 @@ class Service:
         try:
             self._emulator = self._make().start()
         except ConfigError as problem:
-            raise Refused(_without_flags(problem.message), _without_flags(problem.hint)) from problem
+            raise Refused(_without_flags(problem.message), _without_flags(problem.hint)) from None
         return self
 
     def close(self) -> None:

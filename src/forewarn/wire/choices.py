@@ -12,11 +12,15 @@ def either(known: Collection[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
+def nearest(word: str, known: Collection[str]) -> list[str]:
+    """The known word that resembles this one most, in any case of letters; none where no word does."""
+    by_small = {each.lower(): each for each in known}
+    return [by_small[each] for each in difflib.get_close_matches(word.lower(), by_small, n=1)]
+
+
 def did_you_mean(word: str, known: Collection[str]) -> str:
     """A question, where a known word is near; in any case of letters."""
-    by_small = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(word.lower(), by_small, n=1)
-    return f"Did you mean {by_small[close[0]]}?" if close else ""
+    return "".join(f"Did you mean {each}?" for each in nearest(word, known))
 
 
 def suggest(word: str, known: Collection[str]) -> str:

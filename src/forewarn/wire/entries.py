@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, fields
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
-from forewarn.core.fleet_check import Place, Problem
+from forewarn.core.fleet_check import ANY_ENTRY, Place, Problem
 from forewarn.wire.bad_body import choices_of
-from forewarn.wire.choices import either, suggest
+from forewarn.wire.choices import either, nearest, suggest
 
 T = TypeVar("T")
 Locate = Callable[[Place], str]
@@ -34,26 +34,59 @@ def told(problem: Problem, locate: Locate) -> str:
     return f"{locate(problem.where)}: {problem.what} {problem.remedy}"
 
 
-def read_sections(raw: Mapping[str, Any], kinds: Kinds) -> dict[str, list[Any]] | list[Problem]:
-    """The entries of every section in their own types; or all that is unknown, or does not fit."""
+@dataclass(frozen=True, slots=True)
+class Sections:
+    """What could be read of a file: every entry, with defaults and stand-in names for what could not."""
+
+    entries: dict[str, list[Any]]
+    problems: list[Problem]
+    unsure: frozenset[Place]  # keys without a usable value; without index and key: a whole section
+
+
+def read_sections(raw: Mapping[str, Any], kinds: Kinds) -> Sections:
+    """Read the entries of every section, and report everything that is unknown or does not fit."""
     sections: dict[str, list[Any]] = {}
     problems: list[Problem] = []
+    unsure: set[Place] = set()
     for section, entries in raw.items():
         if section not in kinds:
             problems.append(unknown_section(section, list(kinds)))
+            unsure |= {Place(each, ANY_ENTRY) for each in nearest(section, list(kinds))}
         elif not isinstance(entries, list):
             problems.append(no_list(section))
+            unsure.add(Place(section, ANY_ENTRY))
         else:
             found = sections[section] = []
             for index, entry in enumerate(entries):
                 where = Place(section, index)
-                problems += unknown_keys(entry, kinds[section], where, f"{section} have")
+                wrong = unknown_keys(entry, kinds[section], where, f"{section} have")
                 value = read_entry(entry, kinds[section], where)
                 if isinstance(value, list):
-                    problems += value
-                else:
-                    found.append(value)
-    return problems or sections
+                    wrong += value
+                    value, missing = _rest_of(entry, kinds[section], where)
+                    unsure |= missing
+                if wrong:
+                    problems += wrong
+                    unsure |= {replace(where, key=key) for key in _meant(wrong, kinds[section])}
+                found.append(value)
+    return Sections(sections, problems, frozenset(unsure))
+
+
+def _rest_of(entry: object, kind: type[Any], where: Place) -> tuple[Any, set[Place]]:
+    """The entry without its unusable values, and where something that it needs is missing."""
+    values = read_values(entry, kind, where)[0] if isinstance(entry, dict) else {}
+    missing = set()
+    if "name" not in values:
+        values["name"] = f"{where.section}[{where.index}]"
+        missing.add(replace(where, key="name"))
+    return kind(**values), missing
+
+
+def _meant(problems: Iterable[Problem], kind: type[Any]) -> Iterator[str]:
+    """The keys that the problems are about: a misspelt key is about the key that it resembles."""
+    known = [each.name for each in fields(kind)]
+    for each in problems:
+        yield from [each.where.key] if each.where.key in known else nearest(each.where.key, known)
 
 
 def no_list(section: str) -> Problem:

@@ -6,18 +6,21 @@ A refusal reads `FILE:LINE: sentence. What to do.`, and for JSON `PATH: sentence
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import Any, get_args, get_type_hints
 
 import msgspec
 
 from forewarn.core.fleet_check import Place, Problem, check
+from forewarn.core.fleet_conflicts import conflicts_in_empty_store
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.wire.entries import Locate, read_sections, told
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines
 from forewarn.wire.toml_text import BadToml, read_toml_text
+
+Order = Callable[[Place], Any]  # a key to sort places by
 
 FLEET_SECTIONS = {each.name: get_args(get_type_hints(FleetSpec)[each.name])[0] for each in fields(FleetSpec)}
 
@@ -28,7 +31,7 @@ class BadFleet(Exception):
     def __init__(self, lines: tuple[str, ...], problems: Sequence[Problem] = ()) -> None:
         super().__init__("\n".join(lines))
         self.lines = lines
-        self.problems = problems  # what the lines tell; empty, where the text is no description at all
+        self.problems = list(problems)  # what the lines tell; empty, where the text is no description at all
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +40,12 @@ class FleetText:
 
     spec: FleetSpec
     locate: Locate
+    order: Order
 
     def refusal(self, problems: list[Problem]) -> BadFleet:
-        """The problems, each with its place."""
-        return BadFleet(tuple(told(each, self.locate) for each in problems), problems)
+        """The problems, each with its place, in the order of the text."""
+        found = sorted(problems, key=lambda each: self.order(each.where))
+        return BadFleet(tuple(told(each, self.locate) for each in found), found)
 
 
 def read_toml(text: str, name: str) -> FleetText:
@@ -51,11 +56,14 @@ def read_toml(text: str, name: str) -> FleetText:
         raise BadFleet((f"{name}:{problem.line}: {problem}",)) from None
     lines = find_lines(text)
 
+    def line_of(place: Place) -> int:
+        return lines.line(place.section, place.index, place.key)
+
     def locate(place: Place) -> str:
-        line = lines.line(place.section, place.index, place.key)
+        line = line_of(place)
         return f"{name}:{line}" if line else name
 
-    return read_tables(raw, locate)
+    return read_tables(raw, locate, line_of)
 
 
 def read_json(raw: Any) -> FleetText:  # noqa: ANN401 - whatever JSON holds
@@ -99,14 +107,18 @@ def write_json(spec: FleetSpec) -> bytes:
     return b"{%s}" % b",".join(sections)
 
 
-def read_tables(raw: Mapping[str, Any], locate: Locate) -> FleetText:
-    """The fleet that tables describe, wherever they were written down; or `BadFleet`."""
+def _section_first(place: Place) -> tuple[int, int]:
+    """Sort by section in the order of a fleet file, then by entry; unknown sections come last."""
+    known = list(FLEET_SECTIONS)
+    return known.index(place.section) if place.section in known else len(known), place.index
+
+
+def read_tables(raw: Mapping[str, Any], locate: Locate, order: Order = _section_first) -> FleetText:
+    """The fleet that tables describe, wherever they were written down; or `BadFleet` with every problem."""
     sections = read_sections(raw, FLEET_SECTIONS)
-    if isinstance(sections, list):
-        raise BadFleet(tuple(told(each, locate) for each in sections), sections)
-    text = FleetText(FleetSpec(**sections), locate)
-    if problems := check(text.spec):
-        raise text.refusal(problems)
+    text = FleetText(FleetSpec(**sections.entries), locate, order)
+    if problems := [*sections.problems, *check(text.spec, sections.unsure)]:
+        raise text.refusal([*problems, *conflicts_in_empty_store(text.spec, sections.unsure)])
     return text
 
 

@@ -42,6 +42,7 @@ class HistoryRow(msgspec.Struct):
     outcome: Phase
     reason: str
     fault: str
+    host: str | None  # for work on a whole host
 
 
 class SpreadView(msgspec.Struct):
@@ -104,6 +105,7 @@ def history_row(line: Line) -> HistoryRow:
         outcome=about.phase,
         reason=about.reason,
         fault=event.fault if event else "",
+        host=operation.host,
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from datetime import datetime
 from forewarn.agent.streams import lose
 
 FAILED, USAGE, UNREACHABLE = 1, 2, 3
+_RED, _CYAN = "31", "36"
 _DAY, _HOUR, _MINUTE = 86400, 3600, 60
 
 
@@ -39,11 +41,17 @@ def show_json(value: object) -> None:
 def complain(message: str, hint: str = "", label: str = "error") -> None:
     """What went wrong, to stderr. If nobody takes it there, nobody is told."""
     try:
-        print(f"{label}: {printable(message)}", file=sys.stderr)
+        print(f"{_painted(f'{label}:', _RED)} {printable(message)}", file=sys.stderr)
         if hint:
-            print(f"hint:  {printable(hint)}", file=sys.stderr)
+            print(f"{_painted('hint:', _CYAN)}  {printable(hint)}", file=sys.stderr)
     except OSError:
         lose(sys.stderr)
+
+
+def _painted(text: str, colour: str) -> str:
+    """The text in colour where stderr is a terminal that may have some."""
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()
+    return text if is_plain else f"\x1b[{colour}m\x1b[1m{text}\x1b[0m"
 
 
 def finish(code: int) -> int:

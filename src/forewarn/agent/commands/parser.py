@@ -7,8 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import NoReturn
 
 from forewarn import __version__
+from forewarn.agent.commands.output import USAGE, complain
 from forewarn.agent.config_keys import SETTINGS, Key
 from forewarn.agent.config_values import as_flag
 
@@ -66,8 +68,20 @@ def overrides_in(given: SimpleNamespace) -> dict[str, str]:
     return {name: value for name, value in vars(given).items() if name in names and value is not None}
 
 
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Report a usage error as every other error is reported."""
+        what = f"{message[:1].upper()}{message[1:]}"
+        complain(what if what.endswith(".") else f"{what}.", f"Usage: {self.usage}; see {self._named} --help")
+        self.exit(USAGE)
+
+    @property
+    def _named(self) -> str:
+        return (self.usage or self.prog).partition(" [")[0]
+
+
 def _parser(program: str, width: int | None, usage: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=program, add_help=False, allow_abbrev=False)
+    parser = _Parser(prog=program, add_help=False, allow_abbrev=False)
     _dress(parser, f"{program} {usage}", "", width)
     return parser
 
