@@ -13,7 +13,7 @@ import click
 
 from forewarn import __version__
 from forewarn.cli.client import Unreachable
-from forewarn.cli.output import complain, leave_the_reader
+from forewarn.cli.output import complain, dropped_if_stderr_fails, leave_the_reader
 from forewarn.errors import ForewarnError, UsageProblem
 
 _COMMANDS = {
@@ -98,7 +98,7 @@ def run(arguments: list[str]) -> int:
     except click.exceptions.Abort:
         return 130
     except click.ClickException as problem:
-        problem.show()
+        dropped_if_stderr_fails(problem.show)()
         return problem.exit_code
     except click.exceptions.Exit as leaving:
         return leaving.exit_code

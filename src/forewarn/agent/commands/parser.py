@@ -7,10 +7,15 @@ import os
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from forewarn import __version__
+from forewarn.agent.commands.output import write, write_error
 from forewarn.agent.config_keys import SETTINGS, Key
 from forewarn.agent.config_values import as_flag
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _EPILOG = (
     "Exit codes: 0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable, "
@@ -66,8 +71,15 @@ def overrides_in(given: SimpleNamespace) -> dict[str, str]:
     return {name: value for name, value in vars(given).items() if name in names and value is not None}
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose output fails as that of the other commands: argparse differs between patch versions there."""
+
+    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+        (write if file is sys.stdout else write_error)(message)
+
+
 def _parser(program: str, width: int | None, usage: str) -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog=program, add_help=False, allow_abbrev=False)
+    parser = _Parser(prog=program, add_help=False, allow_abbrev=False)
     _dress(parser, f"{program} {usage}", "", width)
     return parser
 
