@@ -99,6 +99,7 @@ def test_a_clock_that_began_less_than_that_ago_lets_nothing_go():
     young = Retention(store, clock, YEAR)
 
     young.prune()
+    store.close()
 
     assert not young.is_due
 
