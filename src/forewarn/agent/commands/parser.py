@@ -7,15 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import Any
 
 from forewarn import __version__
 from forewarn.agent.commands.output import write, write_error
 from forewarn.agent.config_keys import SETTINGS, Key
 from forewarn.agent.config_values import as_flag
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
 
 _EPILOG = (
     "Exit codes: 0 done, 1 refused or failed, 2 usage, 3 agent or endpoint unreachable, "
@@ -74,7 +71,7 @@ def overrides_in(given: SimpleNamespace) -> dict[str, str]:
 class _Parser(argparse.ArgumentParser):
     """A parser whose output fails as that of the other commands: argparse differs between patch versions there."""
 
-    def _print_message(self, message: str, file: SupportsWrite[str] | None = None) -> None:
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
         (write if file is sys.stdout else write_error)(message)
 
 
