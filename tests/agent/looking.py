@@ -75,7 +75,7 @@ class Looking:
     def stop(self) -> None:
         self._stop.set()
         self.watcher.look_again()
-        self.thread.join(20)
+        self.thread.join(60)
 
 
 @contextmanager

@@ -74,6 +74,6 @@ def test_a_reader_that_has_seen_enough_is_no_failure(beginning: tuple[str, ...])
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare()) as running:
         assert running.stdout is not None
         running.stdout.close()
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=60)
 
     assert (running.returncode, err) == (0, b"")

@@ -45,7 +45,7 @@ def _waiting(hours: Hours, name: str, **kind: socket.socket) -> Iterator[None]:
         yield
     finally:
         hours.close()
-        thread.join(10)
+        thread.join(60)
 
 
 def test_a_question_on_its_way_is_not_mistaken_for_one_whose_asker_has_left():
