@@ -16,7 +16,12 @@ WORKERS = $$(($$(nproc) + 1))
 AZURE_OLD := .venv-azure-old
 AZURE_CLI := .venv-azure-cli
 
-.PHONY: help install agent run test test-all system-packages azure-clients simulate soak lint format docs bench clean
+# `make test-newest` takes the first of these that this machine has, and runs these tests: a minute or two.
+NEWER_PYTHONS := 3.14 3.13 3.12
+FAST_TESTS := $(addprefix tests/,control core edge rest rollouts store wire)
+
+.PHONY: help install agent run test test-newest test-part test-all system-packages azure-clients simulate soak lint \
+        format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -34,6 +39,19 @@ test: $(VENV)/.test-installed ## every test that needs no root and no system pac
 
 test-all: $(VENV)/.test-installed system-packages azure-clients ## on Debian as root: everything, nothing skipped
 	$(BIN)/pytest -n $(WORKERS)
+
+test-newest: ## a fast part of the tests on the newest Python on this machine
+	@for version in $(NEWER_PYTHONS); do \
+	  if python=$$($(PYTHON) tools/pythons.py $$version 2>/dev/null); then \
+	    exec $(MAKE) --no-print-directory test-part PYTHON=$$python VENV=.venv-$$version; \
+	  fi; \
+	  echo "There is no Python $$version on this machine."; \
+	done; \
+	echo "error: The tests need one of Python $(NEWER_PYTHONS). Install one, for example: pyenv install 3.13" >&2; \
+	exit 1
+
+test-part: $(VENV)/.test-installed
+	$(BIN)/pytest -n auto -m "not system and not long" $(FAST_TESTS)
 
 simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),0-999)
@@ -60,7 +78,7 @@ bench: $(VENV)/.test-installed ## the benchmarks, each next to a peer in the sam
 	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
-	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) $(NEWER_PYTHONS:%=.venv-%) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 system-packages:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \

@@ -72,7 +72,7 @@ class RunningService:
         self._loop.close()
 
     def _on_loop(self, act: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(act, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(act, self._loop).result(60)
 
     # As a guest.
 

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -87,16 +88,17 @@ class Service:
         self._operator_server: OperatorServer | None = None
         self._tls = server_context(settings.tls_cert, settings.tls_key)
         fleet = _read_fleet(settings.fleet) if settings.fleet else None
-        self.store = SqlStore(settings.store)
-        try:
+        with ExitStack() as on_failure:
+            self.store = SqlStore(settings.store)
+            on_failure.callback(self.store.close)
             self._read_credentials()
             self._refuse_open_address()
+            self.machines = Machines.open(_machines_file(settings))
+            on_failure.callback(self.machines.close)
             self._assemble()
             if fleet is not None:
                 self._take_fleet(fleet)
-        except BaseException:
-            self.store.close()
-            raise
+            on_failure.pop_all()
 
     def _read_credentials(self) -> None:
         self.sign_in = SignIn(self.settings.tenant, SystemClock().now, write_uses=self._write_uses_soon)
@@ -151,7 +153,6 @@ class Service:
             postpone_limit=timedelta(seconds=settings.postpone_limit),
             action_limit=timedelta(seconds=settings.action_limit),
         )
-        self.machines = Machines.open(_machines_file(settings))
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
         self.board.keeps_previous = settings.is_virtual

@@ -154,7 +154,7 @@ class Azure:
         """The questions for the document."""
         return [each for each in self.asked if each.method == "GET" and each.path.endswith("/scheduledevents")]
 
-    def wait_for_polls(self, count: int, seconds: float = 20) -> None:
+    def wait_for_polls(self, count: int, seconds: float = 120) -> None:
         """Wait until so many more questions for the document have come."""
         with self._changed:
             wanted = len(self.polls()) + count

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from forewarn.agent.endpoints import Endpoints
+from forewarn.agent.journal import Journal
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.settings import Settings
 from tests.agent.azure import Azure, azure
@@ -58,6 +59,13 @@ def metadata_of() -> Iterator[Callable[..., Metadata]]:
             return metadata
 
         yield make
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    """A journal in the test's own directory."""
+    with closing(Journal(tmp_path)) as opened:
+        yield opened
 
 
 @pytest.fixture

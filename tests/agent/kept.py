@@ -105,7 +105,7 @@ class Kept:
         self._is_up = threading.Event()
         self.thread = threading.Thread(target=self._run, name="keeper", daemon=True)
         self.thread.start()
-        assert self._is_up.wait(20)
+        assert self._is_up.wait(60)
 
     def _run(self) -> None:
         settings, clock = self.settings, Clock()
@@ -129,7 +129,7 @@ class Kept:
         self._is_up.set()
         self.keeper.run(self._stop)
         watcher.look_again()
-        watching.join(10)
+        watching.join(60)
         self.journal.close()
 
     def _choose(self, event: Any, vm: str) -> tuple[str, str]:
@@ -139,7 +139,7 @@ class Kept:
     def stop(self) -> None:
         self._stop.set()
         self.keeper.send(Nudge())
-        self.thread.join(20)
+        self.thread.join(60)
         assert not self.thread.is_alive(), "the keeper does not stop"
 
     # What a test asks.

@@ -13,7 +13,7 @@ from forewarn.agent.metadata import Metadata
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Sighting, Trouble, Watcher
 
-QUICK = {"poll_seconds": 0.02, "doubt_seconds": 0.02, "timeout_seconds": 5, "first_timeout_seconds": 20}
+QUICK = {"poll_seconds": 0.02, "doubt_seconds": 0.02, "timeout_seconds": 20, "first_timeout_seconds": 60}
 
 STEADY = Clock().monotonic
 
@@ -54,7 +54,7 @@ class Looking:
         """The events of the last sighting."""
         return [event.id for event in self.last.document.events] if self.sightings else []
 
-    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = 20) -> None:
+    def wait_until(self, condition: Callable[[], bool], what: str, seconds: float = 60) -> None:
         """Wait until what was told makes it true."""
         with self._news:
             assert self._news.wait_for(condition, seconds), f"waited {seconds} s for {what}"
@@ -75,7 +75,7 @@ class Looking:
     def stop(self) -> None:
         self._stop.set()
         self.watcher.look_again()
-        self.thread.join(20)
+        self.thread.join(60)
 
 
 @contextmanager

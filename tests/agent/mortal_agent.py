@@ -100,11 +100,11 @@ class Process:
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait(20)
+        self._process.wait(60)
 
     def stop(self) -> int:
         self._process.terminate()
-        return self._process.wait(20)
+        return self._process.wait(60)
 
     @property
     def is_dead(self) -> bool:

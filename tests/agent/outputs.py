@@ -39,13 +39,13 @@ class FullPipe:
     def read_to_the_end(self) -> list[str]:
         """Write no more; all lines."""
         self.stream.close()
-        self._reader.join(30)
+        self._reader.join(60)
         return self.lines
 
     def close(self) -> None:
         self.stream.close()
         if self._reader.is_alive():
-            self._reader.join(30)
+            self._reader.join(60)
         os.close(self._reading_end)
 
     def _read_all(self) -> None:

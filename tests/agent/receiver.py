@@ -59,7 +59,7 @@ def receiving(*answers: Answer, tls: ssl.SSLContext | None = None, holds: bool =
         def _receive(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             answer = receiver.answer(Got(self.command, self.path, dict(self.headers.items()), body))
-            receiver.held.wait(30)
+            receiver.held.wait(60)
             self.send_response(answer[0])
             for name, value in (answer[2] if len(answer) == 3 else {}).items():
                 self.send_header(name, value)

@@ -129,7 +129,7 @@ def test_a_record_waits_for_nobody_and_is_in_the_log_where_the_file_is_none(
     writing = threading.Thread(target=Audit(path).write, args=(CLOSED, PROFILE), daemon=True)
 
     writing.start()
-    writing.join(30)
+    writing.join(60)
 
     assert not writing.is_alive()
     assert "and no file" in caplog.text

@@ -15,8 +15,7 @@ from tests.agent.little_world import an_event
 from tests.agent.test_journal import FULL, FULL_OF_OTHERS
 
 
-def test_an_entry_that_cannot_be_read_is_said_and_costs_no_other(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_an_entry_that_cannot_be_read_is_said_and_costs_no_other(journal: Journal):
     journal.save(FULL)
     journal._rows.execute("INSERT INTO cases (id, body) VALUES ('E9', '{\"event\": 1}')")
 
@@ -25,8 +24,7 @@ def test_an_entry_that_cannot_be_read_is_said_and_costs_no_other(tmp_path: Path)
     assert journal.unreadable == {"E9"}
 
 
-def test_an_entry_that_cannot_be_read_is_not_written_over(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_an_entry_that_cannot_be_read_is_not_written_over(journal: Journal):
     journal._rows.execute("INSERT INTO cases (id, body) VALUES (?, '{\"event\": 1}')", (FULL.id,))
     journal.load()
 
@@ -194,7 +192,8 @@ def test_a_broken_journal_whose_setting_aside_was_interrupted_comes_to_its_log(t
     (tmp_path / "journal.db").write_bytes(b"this is no database" * 100)
     (tmp_path / "journal.db.broken-1-wal").write_bytes(b"what was written last")
 
-    Journal(tmp_path).save(FULL)
+    with closing(Journal(tmp_path)) as journal:
+        journal.save(FULL)
 
     assert (tmp_path / "journal.db.broken-1").exists()
     assert (tmp_path / "journal.db.broken-1-wal").read_bytes() == b"what was written last"

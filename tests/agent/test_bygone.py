@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -313,12 +314,15 @@ def test_the_recipe_is_in_the_journal_for_its_owner_alone_and_shown_nowhere_else
     case = a_case(runs={("drain", DO): a_run(recipe=recipe_of(DRAIN.steps[0], "Reboot"))})
     before = os.umask(0)
     try:
-        Journal(tmp_path).save(case)
+        with closing(Journal(tmp_path)) as journal:
+            journal.save(case)
+            modes = {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("journal.db*")}
     finally:
         os.umask(before)
 
-    assert Journal(tmp_path).load() == [case]
-    assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("journal.db*")} == {0o600}
+    with closing(Journal(tmp_path)) as journal:
+        assert journal.load() == [case]
+    assert modes == {0o600}
     assert "undrain" not in json.dumps(write_case(case))
     assert "undrain" not in json.dumps(record_of(case, DRAIN))
 

@@ -230,7 +230,7 @@ def test_the_word_to_stop_ends_a_command_at_once(tmp_path):
     pid = pid_in(tmp_path / "self")
 
     stop.set()
-    thread.join(20)
+    thread.join(60)
 
     assert results[0].note == "it was told to stop, and SIGTERM ended it"
     assert is_gone(pid)

@@ -40,7 +40,7 @@ def killed_in_the_middle(place: Path, options: dict) -> int:
     with lone_agent(place, "command", options) as agent:
         wait_until((place / "begun").exists, "the command to run")
         agent.kill()
-        agent.wait(20)
+        agent.wait(60)
     return int((place / "pid").read_text())
 
 
@@ -53,7 +53,7 @@ def test_a_command_lives_on_when_its_agent_is_killed_and_the_next_agent_waits_fo
     thread.start()
 
     (tmp_path / "go").touch()
-    thread.join(20)
+    thread.join(60)
 
     assert results[0].is_done, results[0].note
     assert (tmp_path / "begun").read_text() == "begun\n", "it was run once"
@@ -132,7 +132,7 @@ def test_a_pipe_where_a_word_of_the_minder_should_be_holds_nothing_up(tmp_path, 
         target=lambda: results.append(COMMAND.take_over(attempt(tmp_path, options))), daemon=True
     )
     asking.start()
-    asking.join(20)
+    asking.join(60)
 
     assert [each.is_done for each in results] == [False]
 
@@ -217,7 +217,7 @@ def test_killed_at_any_moment_a_command_runs_at_most_once_and_is_never_forgotten
         wait_until(lambda: any(tmp_path.rglob("begun.json")), "the agent to begin")
         threading.Event().wait(moment / 1000)
         agent.kill()
-        agent.wait(20)
+        agent.wait(60)
 
     task = attempt(tmp_path, options)
     result = COMMAND.take_over(task) or COMMAND.run(task)

@@ -28,6 +28,18 @@ def slow(then: str, **more) -> dict:
     return {"command": f"echo begun; echo > /proc/$PPID/cwd/runs; {then}", "shell": True, **more}
 
 
+class Awaited(threading.Event):
+    """A task's stop event that knows whether anybody waits, as a handler does that looks again and again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_awaited = threading.Event()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.is_awaited.set()
+        return super().wait(timeout)
+
+
 def minder_in(place: Path) -> int:
     """The minder of a command, once that runs."""
     wait_until(lambda: any(place.rglob("runs")), "the command to run")
@@ -40,7 +52,7 @@ def run_and(place: Path, options: dict, deed) -> Result:
     running = threading.Thread(target=lambda: results.append(COMMAND.run(attempt(place, options, seconds=60))))
     running.start()
     deed(minder_in(place))
-    running.join(30)
+    running.join(60)
     return results[0]
 
 
@@ -49,7 +61,7 @@ def orphaned(place: Path, options: dict) -> int:
     with lone_agent(place, "command", options) as agent:
         minder = minder_in(place)
         agent.kill()
-        agent.wait(20)
+        agent.wait(60)
     os.kill(minder, signal.SIGKILL)
     wait_until(lambda: process(minder) is None, "the minder to end")
     return minder
@@ -128,7 +140,7 @@ def test_a_session_with_the_minders_number_that_is_not_the_commands_is_left_alon
     killed(orphaned(tmp_path, options))
     # The number has come round: its new owner led a session too, and is gone too.
     other = subprocess.Popen(["sh", "-c", "sleep 300 & exit 0"], start_new_session=True)
-    other.wait(20)
+    other.wait(60)
     claim = next(tmp_path.rglob("claim"))
     claim.write_text(claim.read_text().replace(claim.read_text().split()[0], str(other.pid)))
 
@@ -172,15 +184,15 @@ def test_what_is_not_known_to_be_the_commands_is_waited_for_and_not_ended(tmp_pa
     session = orphaned(tmp_path, options)
     place = str(next(tmp_path.rglob("begun.json")).parent)
     wait_until(lambda: not any(has_variable(each.pid, MARK, place) for each in members(session)), "the mark to go")
-    results = []
-    next_agent = threading.Thread(
-        target=lambda: results.append(COMMAND.take_over(attempt(tmp_path, options, seconds=60)))
-    )
+    results, stop = [], Awaited()
+    task = attempt(tmp_path, options, seconds=60, stop=stop)
+    next_agent = threading.Thread(target=lambda: results.append(COMMAND.take_over(task)))
     next_agent.start()
+    assert stop.is_awaited.wait(60), "the next agent does not wait"
 
     is_running = bool(members(session))
     go.touch()
-    next_agent.join(30)
+    next_agent.join(60)
 
     assert is_running
     assert (results[0].is_done, "what it left has ended since" in results[0].note) == (False, True)

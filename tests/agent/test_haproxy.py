@@ -45,8 +45,8 @@ def test_a_server_is_drained_once_its_sessions_have_ended_and_is_ready_after_the
             meanwhile = [balancer.get() for _ in range(4)]
             assert not results, "a request is still under way"
             a.held.set()
-            first.join(20)
-            draining.join(20)
+            first.join(60)
+            draining.join(60)
             undone = HAPROXY.run(replace(task, direction=Direction.UNDO, scratch=tmp_path / "undo"))
             after = {balancer.get() for _ in range(4)}
 
@@ -68,7 +68,7 @@ def test_sessions_that_do_not_end_are_a_failure_unless_they_are_few(tmp_path):
         most_of_them = HAPROXY.run(attempt(tmp_path, options(balancer.socket, most_sessions=1)))
 
         a.held.set()
-        request.join(20)
+        request.join(60)
     assert (all_of_them.is_done, all_of_them.note) == (False, "web/a has 1 sessions: its time of 3 s was up")
     assert most_of_them.is_done
 
@@ -114,7 +114,7 @@ def test_a_drain_goes_on_when_haproxy_is_restarted_in_the_middle_of_it(tmp_path)
             draining.start()
             wait_until(lambda: ask(balancer).server("web/a").is_draining, "a to be drained")
         with haproxy(tmp_path, servers, balancer.port, balancer.admin_port) as again:
-            draining.join(20)
+            draining.join(60)
 
             assert (results[0].is_done, results[0].note) == (True, "web/a has 0 sessions")
             assert ask(again).server("web/a").is_draining
@@ -154,7 +154,7 @@ def test_an_event_that_finds_a_server_half_drained_by_another_sets_it_ready_all_
         wait_until(lambda: bool(a.got), "a request to be under way")
         first = HAPROXY.run(attempt(tmp_path, options(balancer.socket), seconds=1))
         a.held.set()
-        request.join(20)
+        request.join(60)
         later = replace(EVENT, id="LATER")
 
         second = HAPROXY.run(attempt(tmp_path, options(balancer.socket), event=later))

@@ -103,7 +103,7 @@ def test_a_server_that_answers_a_byte_at_a_time_cannot_stretch_the_time(tmp_path
         result = HTTP.run(attempt(tmp_path, {"url": f"http://127.0.0.1:{listener.getsockname()[1]}"}, seconds=0.4))
 
         enough.set()
-        thread.join(20)
+        thread.join(60)
     assert "its time of 0.4 s was up" in result.note
 
 
@@ -117,7 +117,7 @@ def test_the_word_to_stop_ends_a_call_at_once(tmp_path):
         wait_until(lambda: bool(receiver.got), "the call to arrive")
 
         stop.set()
-        thread.join(20)
+        thread.join(60)
 
     assert results[0].note.endswith("did not answer: it was told to stop")
 
@@ -204,7 +204,7 @@ def test_a_call_over_which_the_agent_died_is_not_made_again_unless_it_may_be(tmp
         with lone_agent(tmp_path, "http", options) as agent:
             wait_until(lambda: bool(receiver.got), "the call to arrive")
             agent.kill()
-            agent.wait(20)
+            agent.wait(60)
     task = attempt(tmp_path, options)
 
     unknown = HTTP.take_over(task)

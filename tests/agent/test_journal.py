@@ -58,11 +58,17 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+def loaded(place: Path) -> list[Case]:
+    with closing(Journal(place)) as journal:
+        return journal.load()
+
+
 @pytest.mark.parametrize("case", [a_case(), FULL], ids=["new", "full"])
 def test_a_case_comes_back_as_it_was(case: Case, tmp_path: Path):
-    Journal(tmp_path).save(case)
+    with closing(Journal(tmp_path)) as journal:
+        journal.save(case)
 
-    assert Journal(tmp_path).load() == [case]
+    assert loaded(tmp_path) == [case]
     assert read_case(json.loads(json.dumps(write_case(case)))) == case
 
 
@@ -87,21 +93,18 @@ def test_what_was_saved_survives_the_death_of_the_process(tmp_path: Path):
     died = subprocess.run(command, check=False, timeout=60)
 
     assert died.returncode < 0
-    assert Journal(tmp_path).load() == [FULL]
+    assert loaded(tmp_path) == [FULL]
 
 
-def test_what_is_saved_is_on_the_disk_when_save_returns(tmp_path: Path):
-    journal = Journal(tmp_path)
-
+def test_what_is_saved_is_on_the_disk_when_save_returns(journal: Journal, tmp_path: Path):
     journal.save(FULL)
 
     assert journal._rows.execute("PRAGMA synchronous").fetchone() == (2,)
     assert not journal._rows.in_transaction
-    assert Journal(tmp_path).load() == [FULL], "another reader sees it"
+    assert loaded(tmp_path) == [FULL], "another reader sees it"
 
 
-def test_several_cases_are_saved_all_or_none(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_several_cases_are_saved_all_or_none(journal: Journal, tmp_path: Path):
     journal.save(a_case(), FULL_OF_OTHERS)
     journal._rows.execute(
         "CREATE TRIGGER no BEFORE INSERT ON cases WHEN NEW.id = 'E4' BEGIN SELECT RAISE(FAIL, 'no'); END"
@@ -111,11 +114,10 @@ def test_several_cases_are_saved_all_or_none(tmp_path: Path):
         journal.save(a_case(an_event("E3")), a_case(an_event("E4")))
 
     assert not journal._rows.in_transaction
-    assert [case.id for case in Journal(tmp_path).load()] == ["E1", "E2"]
+    assert [case.id for case in loaded(tmp_path)] == ["E1", "E2"]
 
 
-def test_a_case_that_is_saved_again_replaces_itself_and_keeps_its_place(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_a_case_that_is_saved_again_replaces_itself_and_keeps_its_place(journal: Journal):
     for event in ("E1", "E2"):
         journal.save(a_case(an_event(event)))
 
@@ -124,8 +126,7 @@ def test_a_case_that_is_saved_again_replaces_itself_and_keeps_its_place(tmp_path
     assert [(case.id, case.held_by) for case in journal.load()] == [("E1", "ann"), ("E2", "")]
 
 
-def test_cases_that_were_closed_long_ago_are_purged_and_no_others(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_cases_that_were_closed_long_ago_are_purged_and_no_others(journal: Journal):
     for days, event in ((31, "old"), (29, "recent")):
         journal.save(a_case(an_event(event), closed_at=NOW - timedelta(days=days)))
     journal.save(a_case(an_event("open"), first_seen_at=NOW - timedelta(days=400)))
@@ -176,8 +177,7 @@ def test_a_journal_of_a_later_version_is_refused_and_not_touched(tmp_path: Path)
     assert not list(tmp_path.glob("*.broken-*"))
 
 
-def test_a_disk_that_takes_nothing_is_a_sentence(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_a_disk_that_takes_nothing_is_a_sentence(journal: Journal):
     journal.save(a_case())
     journal._rows.execute("PRAGMA max_page_count = 1")
 

@@ -304,7 +304,7 @@ def test_a_result_that_comes_while_the_agent_stops_is_kept(azure: Azure, tmp_pat
     azure.show(event("E1"))
 
     def done_when_told(task) -> Result:
-        task.stop.wait(30)
+        task.stop.wait(60)
         return OK
 
     first = Stage({"drain do": done_when_told})

@@ -64,7 +64,7 @@ def test_the_pages_sample_is_six_lines_and_approves_its_own_event(azure: Azure):
         wait_until(lambda: azure.approved != [] or program.poll() is not None, "the approval")
     finally:
         program.kill()
-        said, _ = program.communicate(timeout=20)
+        said, _ = program.communicate(timeout=60)
 
     assert len(sample.splitlines()) == 6
     assert azure.approved == ["MINE"], said

@@ -14,6 +14,7 @@ from forewarn.agent.metrics import Metrics
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import DO, UNDO, a_case, a_profile, a_run, a_step, an_event
+from tests.agent.test_journal import loaded
 from tests.running import wait_until
 
 MANY = 500
@@ -51,7 +52,7 @@ def test_many_events_of_others_are_noted_and_closed_in_a_few_transactions(azure:
     of_others = [each for each in rows.flushes if each.startswith("X")]
     assert of_others == []
     assert len(rows.flushes) < 40
-    assert len(Journal(tmp_path).load()) == MANY + 1
+    assert len(loaded(tmp_path)) == MANY + 1
 
 
 def test_an_event_of_others_with_no_profile_is_not_called_prepared(azure: Azure, tmp_path: Path, caplog):
@@ -67,8 +68,8 @@ def test_an_event_of_others_with_no_profile_is_not_called_prepared(azure: Azure,
     assert "event prepared" not in caplog.messages
 
 
-def test_own_events_come_before_those_of_others_and_open_ones_before_the_rest(tmp_path: Path):
-    book = Book(Journal(tmp_path), Metrics())
+def test_own_events_come_before_those_of_others_and_open_ones_before_the_rest(journal: Journal):
+    book = Book(journal, Metrics())
     for number in range(3):
         book.note(a_case(an_event(f"X{number}"), vm=""))
     book.note(a_case())
@@ -76,8 +77,8 @@ def test_own_events_come_before_those_of_others_and_open_ones_before_the_rest(tm
     assert [case.id for case in book.unclosed()] == ["E1", "X0", "X1", "X2"]
 
 
-def test_only_cases_with_attempts_are_looked_at_for_shared_effects(tmp_path: Path):
-    book = Book(Journal(tmp_path), Metrics())
+def test_only_cases_with_attempts_are_looked_at_for_shared_effects(journal: Journal):
+    book = Book(journal, Metrics())
     book.note(a_case(an_event("X1"), vm=""))
     book.note(a_case(runs={("drain", DO): a_run()}))
     first = [case.id for case in book.acted_on()]
@@ -86,8 +87,7 @@ def test_only_cases_with_attempts_are_looked_at_for_shared_effects(tmp_path: Pat
     assert (first, book.acted_on()) == (["E1"], [])
 
 
-def test_what_is_only_noted_is_on_the_disk_when_the_round_is_over(tmp_path: Path):
-    journal = Journal(tmp_path)
+def test_what_is_only_noted_is_on_the_disk_when_the_round_is_over(journal: Journal):
     book = Book(journal, Metrics())
     book.note(a_case(an_event("X1"), vm=""))
     book.note_new(a_case())
@@ -120,4 +120,4 @@ def test_many_events_that_are_over_and_wait_for_another_are_all_looked_at_and_ke
         azure.show()
         wait_until(lambda: not agent.keeper.standing.unclosed(), "all to be closed", seconds=60)
 
-    assert all(case.run("drain", UNDO).outcome is Outcome.DONE for case in Journal(tmp_path).load())
+    assert all(case.run("drain", UNDO).outcome is Outcome.DONE for case in loaded(tmp_path))

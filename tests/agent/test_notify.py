@@ -16,7 +16,7 @@ from forewarn.agent.notify import Notifier
 def systemd(tmp_path: Path) -> Iterator[socket.socket]:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
-        listener.settimeout(5)
+        listener.settimeout(30)
         yield listener
 
 
@@ -66,7 +66,7 @@ def test_a_name_without_a_file_is_understood():
     name = f"forewarn-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(f"\0{name}")
-        listener.settimeout(5)
+        listener.settimeout(30)
 
         Notifier({"NOTIFY_SOCKET": f"@{name}"}).ready()
 

@@ -225,7 +225,7 @@ def test_an_agent_that_died_over_a_switchover_does_not_make_the_next_one_switch_
         with lone_agent(tmp_path, "patroni", said) as agent:
             wait_until(lambda: bool(cluster.switchovers), "the switchover")
             agent.kill()
-            agent.wait(20)
+            agent.wait(60)
         cluster.slow_questions = 0
         task = attempt(tmp_path, said)
 

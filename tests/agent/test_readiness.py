@@ -38,7 +38,7 @@ def test_it_waits_until_connections_are_few(tmp_path, listener):
 
     client.close()
     server.close()
-    thread.join(20)
+    thread.join(60)
 
     assert (results[0].is_done, results[0].note) == (True, "0 connections left")
 

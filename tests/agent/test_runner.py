@@ -31,7 +31,7 @@ class Track:
         self.runner = Runner(self.told.put, stage.find, place, clock, **settings)
 
     def next(self) -> Ended:
-        return self.told.get(timeout=20)
+        return self.told.get(timeout=60)
 
 
 def test_a_handler_gets_the_event_its_time_and_places_of_its_own(tmp_path: Path):
@@ -80,7 +80,7 @@ def test_an_undo_is_told_whether_the_step_had_succeeded(tmp_path: Path, outcome:
 
 def test_a_handler_that_gives_its_program_time_to_end_is_given_that_too(tmp_path: Path):
     gate = Gate()
-    track = Track(tmp_path, Stage({"drain do": lambda task: (gate.is_open.wait(20), OK)[1]}))
+    track = Track(tmp_path, Stage({"drain do": lambda task: (gate.is_open.wait(60), OK)[1]}))
     track.runner.begin(a_case(), a_step(options={"grace_seconds": 60}), DO, 10, 1)
 
     track.steady += 10 + 60 + 29
@@ -95,7 +95,7 @@ def test_a_handler_that_gives_its_program_time_to_end_is_given_that_too(tmp_path
 
 def test_a_handler_that_does_not_come_back_is_given_up_and_its_late_word_does_not_count(tmp_path: Path):
     gate = Gate()
-    track = Track(tmp_path, Stage({"drain do": lambda task: (gate.is_open.wait(20), OK)[1]}))
+    track = Track(tmp_path, Stage({"drain do": lambda task: (gate.is_open.wait(60), OK)[1]}))
     track.runner.begin(a_case(), a_step(), DO, 10, 1)
 
     track.steady += 10 + 29

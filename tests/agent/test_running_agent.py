@@ -78,7 +78,7 @@ class Running:
             yield self
         finally:
             running.send_signal(ending)
-            _, err = running.communicate(timeout=20)
+            _, err = running.communicate(timeout=60)
         self.log = (err or b"").decode()
         assert running.returncode == 0, self.log
 

@@ -171,7 +171,7 @@ def agent(url: str, place: Path) -> Iterator[None]:
         assert process.poll() is None, (place / "log").read_text()
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(60)
 
 
 def live_through(platform: Platform, place: Path) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def test_every_process_of_a_name_gets_the_signal(tmp_path):
         result = SIGNAL.run(attempt(tmp_path, {"process": program.name, "wait_for_exit_seconds": 20}))
 
         assert result.is_done, result.note
-        assert [each.wait(20) for each in sleepers] == [-15, -15]
+        assert [each.wait(60) for each in sleepers] == [-15, -15]
         assert other.poll() is None
     finally:
         for each in (*sleepers, other):
@@ -152,9 +152,9 @@ def test_a_signal_that_an_agent_sent_before_it_died_is_not_sent_again_but_the_en
             wait_until(lambda: bool(saved(tmp_path)), "the signal")
             wait_until(lambda: '"is_sent": true' in next(tmp_path.rglob("sent.json")).read_text(), "its record")
             agent.kill()
-            agent.wait(20)
+            agent.wait(60)
         running.kill()
-        running.wait(20)
+        running.wait(60)
 
         result = SIGNAL.take_over(attempt(tmp_path, options))
 

@@ -16,10 +16,10 @@ FULL = "/dev/full"
 both = pytest.mark.parametrize("beginning", [AS_INSTALLED, AS_A_MODULE], ids=["installed", "as a module"])
 
 
-def redirected(beginning: tuple[str, ...], how: str, *arguments: str) -> Outcome:
+def redirected(beginning: tuple[str, ...], how: str, *arguments: str, unbuffered: str = "") -> Outcome:
     """Run a command as a shell does that redirects."""
     command = ["/bin/sh", "-c", f'exec "$@" {how}', "sh", *beginning, *arguments]
-    return process(command, PYTHONUNBUFFERED="")
+    return process(command, PYTHONUNBUFFERED=unbuffered)
 
 
 @both
@@ -41,10 +41,31 @@ def test_a_result_that_there_is_no_room_for_is_a_failure_that_says_so(
 
 
 @both
+def test_help_that_there_is_no_room_for_is_a_failure_also_without_a_buffer(beginning: tuple[str, ...]):
+    shown = redirected(beginning, f">{FULL}", "--help", unbuffered="1")
+
+    assert (shown.code, shown.err) == (1, "error: The result cannot be written: No space left on device.\n")
+
+
+@both
 def test_a_complaint_that_there_is_no_room_for_changes_no_exit_code(beginning: tuple[str, ...]):
     shown = redirected(beginning, f"2>{FULL}", "approve")
 
     assert (shown.code, shown.out) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [(("no-such-command",), 2), (("vm", "restart"), 2), (("vm", "list", "--url", "http://127.0.0.1:1"), 3)],
+    ids=["unknown command", "missing argument", "unreachable service"],
+)
+@pytest.mark.parametrize("how", [f"2>{FULL}", f">{FULL} 2>&1"], ids=["stderr", "both"])
+def test_full_stderr_keeps_the_exit_code_of_the_operators_commands(
+    arguments: tuple[str, ...], code: int, how: str
+):
+    shown = redirected((FOREWARN,), how, *arguments)
+
+    assert (shown.code, shown.out) == (code, "")
 
 
 @both
@@ -53,6 +74,6 @@ def test_a_reader_that_has_seen_enough_is_no_failure(beginning: tuple[str, ...])
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=bare()) as running:
         assert running.stdout is not None
         running.stdout.close()
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=60)
 
     assert (running.returncode, err) == (0, b"")

@@ -20,7 +20,7 @@ from tests.agent.storm.planted import PLANTED, Planted
 _LONG = pytest.mark.long
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, *(pytest.param(seed, marks=_LONG) for seed in range(3, 10))])
+@pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=_LONG) for seed in range(10) if seed != 2)])
 def test_an_hour_of_faults_costs_no_event_and_no_false_approval(seed: int, figures):
     outcome = run_hour(seed)
 
@@ -45,7 +45,7 @@ def _waiting(hours: Hours, name: str, **kind: socket.socket) -> Iterator[None]:
         yield
     finally:
         hours.close()
-        thread.join(10)
+        thread.join(60)
 
 
 def test_a_question_on_its_way_is_not_mistaken_for_one_whose_asker_has_left():

@@ -159,7 +159,7 @@ def test_a_signal_gives_up_what_runs_and_undoes_what_was_done(
 ):
     with trying_out(tmp_path, on=occasion) as running:
         running.send_signal(number)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=60)
 
     assert running.returncode == 128 + number
     assert (tmp_path / "undone").exists()
@@ -206,7 +206,7 @@ def test_a_terminal_that_goes_away_does_not_keep_anything_from_being_undone(tmp_
         os.close(terminal)
         os.close(ours)
         running.send_signal(signal.SIGHUP)
-        running.communicate(timeout=30)
+        running.communicate(timeout=60)
 
     assert (tmp_path / "undone").exists()
     assert running.returncode == 128 + signal.SIGHUP
@@ -222,9 +222,9 @@ def test_in_the_middle_of_the_undo_ctrl_c_ends_it_and_nothing_else(
         wait_until((tmp_path / "undoing").exists, "the undo to begin")
         running.send_signal(number)
         if number == signal.SIGINT:
-            running.wait(30)
+            running.wait(60)
         (tmp_path / "let go").touch()
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=60)
 
     assert running.returncode == code
     assert ("Ended in the middle of the undo." in err) is (number == signal.SIGINT)

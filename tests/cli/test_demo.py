@@ -50,7 +50,7 @@ def poll_as_you(port: int) -> Any:
 def test_it_starts_and_within_seconds_there_is_something_to_see(tmp_path: Path):
     with serving(tmp_path, "--demo") as served:
         first = poll_as_you(served.metadata_port)
-        wait_until(lambda: len(served.cli.json("event", "list", "--phase", "all")["events"]) > 0, "an event", 10)
+        wait_until(lambda: len(served.cli.json("event", "list", "--phase", "all")["events"]) > 0, "an event", 60)
 
         assert first.status == 200
         assert f'curl -H Metadata:true "http://127.0.0.1:{served.metadata_port}{TARGET}"\n' in served.out

@@ -55,7 +55,7 @@ def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(file: Path, f
     process.stdout.close()
     process.stderr.close()
 
-    assert process.wait(20) == 1
+    assert process.wait(60) == 1
 
 
 def test_a_play_whose_lines_cannot_be_written_is_played_and_says_so(file: Path):
@@ -99,7 +99,7 @@ def test_a_terminal_is_told_how_far_a_play_is_and_what_comes_next(
         while block := terminal.read(65536):
             told += block
 
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     assert re.search(rb"\r\x1b\[K  0:0\d:\d\d of 0:10:00, next: whether the fleet is as expected at 0:10:00", told)
     assert told.endswith(b"\r\x1b[K")
 

@@ -74,10 +74,10 @@ def test_it_goes_on_and_ends_cleanly_when_nobody_reads_its_log_any_more(tmp_path
         phase = cli.json("event", "show", event)["phase"]
         process.send_signal(signal.SIGTERM)
 
-        assert (phase, process.wait(20)) == ("Completed", 0)
+        assert (phase, process.wait(60)) == ("Completed", 0)
     finally:
         process.kill()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_a_watch_does_not_keep_it_from_ending(tmp_path: Path, fleet_file: Path):

@@ -29,7 +29,7 @@ def on_terminal(url: str, *arguments: str, columns: int = 200, **variables: str)
         pass
     finally:
         os.close(ours)
-    assert process.wait(20) == 0
+    assert process.wait(60) == 0
     return shown.decode().splitlines()
 
 

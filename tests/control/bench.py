@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -37,6 +38,11 @@ from forewarn.wire.fleet_file import read_json
 NOON = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 
 
+def _close(store: SqlStore, machines: Machines) -> None:
+    store.close()
+    machines.close()
+
+
 class Bench:
     """A plane, and everything that a test wants to do to it."""
 
@@ -51,6 +57,7 @@ class Bench:
         self.clock = VirtualClock(NOON)
         self.store = SqlStore("sqlite://")
         self.machines = Machines.open()
+        weakref.finalize(self, _close, self.store, self.machines)
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
         self.rules = rules or Rules()
         self.verdict: Verdict = no_checks  # on the health of sets

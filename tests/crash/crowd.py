@@ -49,7 +49,7 @@ class Crowd:
     def stop(self) -> None:
         self._is_over.set()
         for thread in self._threads:
-            thread.join(30)
+            thread.join(60)
 
     def _patiently(self, what: str, act: Callable[[], tuple[int, bytes]]) -> tuple[int, bytes] | None:
         """Do it; None when the service was not there, or died before it answered."""

@@ -54,7 +54,7 @@ class ServiceProcess:
         """End it as an operator would; its exit code."""
         assert self._process is not None
         self._process.terminate()
-        return self._process.wait(20)
+        return self._process.wait(60)
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Ask the operators' listener."""

@@ -1,4 +1,4 @@
-"""`kill -9` in the middle of fifty operations, twenty times over, real processes.
+"""`kill -9` in the middle of fifty operations, many times over, real processes.
 
 Nothing answered is lost, nothing is acted on twice (counted in the machines' own ledger), every event ends.
 """
@@ -25,7 +25,8 @@ from tests.crash.process import ServiceProcess
 from tests.running import wait_until
 from tests.store.databases import fresh_database
 
-KILLS = 20
+SOME_KILLS = 5
+MANY_KILLS = 20
 MOST_KILLS = 40
 OPERATIONS = 50  # under way at every kill
 WANTED = 64  # some end while the kill is being aimed
@@ -57,7 +58,7 @@ def write_fleet(directory: Path) -> tuple[Path, dict[str, str], dict[str, str]]:
     return file, guests, sleepers
 
 
-def kill_twenty_times(directory: Path, address: str, figures: Figures) -> None:
+def kill_often(directory: Path, address: str, figures: Figures, kills: int) -> None:
     fleet, guests, sleepers = write_fleet(directory)
     ledger = directory / "machines.db"
     service = ServiceProcess(
@@ -81,8 +82,8 @@ def kill_twenty_times(directory: Path, address: str, figures: Figures) -> None:
     amid: list[int] = []
     try:
         for kill, (sleeper, there) in enumerate(sleepers.items()):
-            if kill >= KILLS and crowd.answered.cut_off and judged["approvals"] and all(map(found.get, PHASES)):
-                break  # at least twenty, and more where luck has not hit everything yet
+            if kill >= kills and crowd.answered.cut_off and judged["approvals"] and all(map(found.get, PHASES)):
+                break  # at least so many, and more where luck has not hit everything yet
             until = time.monotonic() + dice.choice([0.4, 1.2, 2.4, 2.8]) * dice.uniform(0.8, 1.2)
             wait_until(lambda until=until: time.monotonic() > until, "the next kill", 30)
             wait_until(lambda: onlooker.is_amid(OPERATIONS), f"{OPERATIONS} operations to be under way", 300)
@@ -151,13 +152,14 @@ def judge_the_end(address: str, machines: Machines, crowd: Crowd, found: Counter
     assert answered.cut_off, "no kill cut off a POST"
 
 
-def test_nothing_answered_is_lost_and_nothing_done_twice_on_sqlite(tmp_path: Path, figures):
-    kill_twenty_times(tmp_path, fresh_database("sqlite", tmp_path), figures)
+def test_nothing_answered_is_lost_and_nothing_done_twice(tmp_path: Path, figures):
+    kill_often(tmp_path, fresh_database("sqlite", tmp_path), figures, SOME_KILLS)
 
 
 @pytest.mark.long
-def test_nothing_answered_is_lost_and_nothing_done_twice_on_postgresql(tmp_path: Path, figures):
-    kill_twenty_times(tmp_path, fresh_database("postgresql", tmp_path), figures)
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"])
+def test_nothing_answered_is_lost_and_nothing_done_twice_over_many_kills(database: str, tmp_path: Path, figures):
+    kill_often(tmp_path, fresh_database(database, tmp_path), figures, MANY_KILLS)
 
 
 def test_an_event_that_guests_have_read_keeps_its_not_before_however_the_service_ends(tmp_path: Path):

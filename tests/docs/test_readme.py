@@ -55,10 +55,10 @@ def started(command: str, directory: Path, environment: dict[str, str]) -> Itera
     try:
         yield log
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
-        process.wait(20)
+        process.wait(60)
 
 
 def test_the_readme_from_a_clone_to_a_restart_carried_out(tmp_path: Path, figures):

@@ -76,13 +76,13 @@ def test_the_four_tests_of_the_page_take_less_than_a_second(project: Project, fi
     for _ in range(3):  # whatever else this machine does meanwhile is not what is measured
         runs.append(project.run("test_my_application.py"))
         assert runs[-1].status == 0, runs[-1].said
-        if runs[-1].seconds < 1:
+        if runs[-1].cpu < 1:
             break
 
-    best = min(runs, key=lambda run: run.seconds)
+    best = min(runs, key=lambda run: run.cpu)
     figures(f"{len(best.times)} tests in {best.seconds:.2f} s, of which {best.cpu:.2f} s of CPU")
     assert len(best.times) == 4
-    assert best.seconds < 1
+    assert best.cpu < 1, "of CPU: how busy the machine is does not count"
 
 
 def test_the_other_examples_of_the_page_work(project: Project, monkeypatch: pytest.MonkeyPatch):

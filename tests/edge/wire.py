@@ -80,7 +80,7 @@ class Wire:
         except TimeoutError:
             return True
         finally:
-            self._socket.settimeout(10)
+            self._socket.settimeout(30)
         return False
 
 
@@ -99,10 +99,10 @@ def stalled(service: RunningService) -> Iterator[None]:
 
     def stall() -> None:
         has_stopped.set()
-        may_go_on.wait(20)
+        may_go_on.wait(60)
 
     service._loop.call_soon_threadsafe(stall)
-    assert has_stopped.wait(20)
+    assert has_stopped.wait(60)
     try:
         yield
     finally:

@@ -43,7 +43,7 @@ def rows(service: RunningService) -> int:
         with service.service.store.transaction() as transaction:
             return int(transaction.connection.execute(count).scalar() or 0)
 
-    return service.service.runner.submit(read).result(10)
+    return service.service.runner.submit(read).result(60)
 
 
 def test_an_event_is_told_from_its_announcement_to_its_end_and_guests_never_see_the_end(service: RunningService):
@@ -304,7 +304,7 @@ def test_who_added_and_removed_a_webhook_is_in_the_audit(service: RunningService
             query = "SELECT actor, verb, detail FROM deeds WHERE verb LIKE '% webhook' ORDER BY id"
             return [tuple(row) for row in transaction.connection.exec_driver_sql(query)]
 
-    assert service.service.runner.submit(read).result(10) == [
+    assert service.service.runner.submit(read).result(60) == [
         ("operator", "add webhook", f"cloudevents to {receiver.url}"),
         ("operator", "remove webhook", "0 waiting, 0 dead"),
     ]

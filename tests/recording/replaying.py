@@ -124,7 +124,7 @@ def replaying(
     thread.start()
 
     def do(act: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(act, loop).result(30)
+        return asyncio.run_coroutine_threadsafe(act, loop).result(60)
 
     try:
         do(replay.start([("127.0.0.1", 0)], (operator, 0)))

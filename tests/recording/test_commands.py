@@ -31,7 +31,7 @@ def started(*arguments: str) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def read_until(process: subprocess.Popen[str], end_of_it: str) -> list[str]:
@@ -81,7 +81,7 @@ def test_a_recording_that_is_stopped_is_whole_and_says_what_it_holds(tmp_path: P
             service.post("/v1/vms/web-0/restart")
             wait_until(lambda: len(file.read_bytes().splitlines()) == 3, "the second document")
             recorder.send_signal(how)
-            out, err = recorder.communicate(timeout=30)
+            out, err = recorder.communicate(timeout=60)
 
     recording = read_recording(file)
     assert recorder.returncode == 0
@@ -119,7 +119,7 @@ def test_a_recording_goes_on_to_its_end_when_whoever_reads_what_it_says_leaves(t
             service.advance(minutes=15)
             wait_until(lambda: len(file.read_bytes().splitlines()) == 4, "the third document")
             recorder.send_signal(signal.SIGINT)
-            code = recorder.wait(30)
+            code = recorder.wait(60)
 
     recording = read_recording(file)
     assert (code, len(recording.changes)) == (0, 3)
@@ -133,7 +133,7 @@ def test_a_recording_that_nobody_heard_of_and_that_holds_no_document_is_a_failur
 
         with started("record", "--endpoint", endpoint, "--out", str(file), "--for", "1s") as recorder:
             leave(recorder)
-            code = recorder.wait(30)
+            code = recorder.wait(60)
 
     assert code == 1
     assert json.loads(file.read_text().splitlines()[-1])["end"] is True
@@ -144,7 +144,7 @@ def test_a_file_that_cannot_be_written_any_more_is_a_sentence():
         endpoint = f"http://127.0.0.1:{service.metadata_port}"
 
         with started("record", "--endpoint", endpoint, "--out", "/dev/full", "--overwrite") as recorder:
-            _, err = recorder.communicate(timeout=30)
+            _, err = recorder.communicate(timeout=60)
 
     assert recorder.returncode == 1
     assert "error: /dev/full cannot be written any more: No space left on device.\n" in err
@@ -204,7 +204,7 @@ def test_a_replay_says_what_it_plays_where_and_what_it_does_not_do(tmp_path: Pat
         told = [process.stdout.readline() for _ in range(2)]
         events = read(port)["Events"]
         process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+        code = process.wait(60)
 
     assert (
         said
@@ -266,7 +266,7 @@ def test_a_replay_plays_on_when_whoever_reads_what_it_says_leaves(tmp_path: Path
         moved = [command.json("clock", "next")["now"] for _ in range(2)]
         last = read(port)
         process.send_signal(signal.SIGINT)
-        code = process.wait(30)
+        code = process.wait(60)
 
     assert approved.status == 200
     assert moved == ["2026-03-02T12:10:00Z", "2026-03-02T12:20:00Z"]
@@ -283,7 +283,7 @@ def test_a_replay_at_a_rate_plays_on_when_whoever_reads_what_it_says_leaves(tmp_
         wait_until(lambda: read(port)["DocumentIncarnation"] == 3, "the last document")
         process.send_signal(signal.SIGTERM)
 
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
 
 
 def test_a_damaged_file_is_refused_with_the_line_and_played_when_told_to(tmp_path: Path):
@@ -293,7 +293,7 @@ def test_a_damaged_file_is_refused_with_the_line_and_played_when_told_to(tmp_pat
     with replayed(str(file), "--skip-damaged", "--virtual") as (process, said, port, _):
         document_told = read(port)
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=30)
+        _, err = process.communicate(timeout=60)
 
     assert refused.code == 1
     assert refused.err.startswith(f"error: {file}:3: the line cannot be read: JSON is malformed")
@@ -328,7 +328,7 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path):
         taken = f"127.0.0.1:{service.metadata_port}"
 
         with started("replay", str(file), "--metadata", taken, "--operator", f"127.0.0.1:{free_port()}") as replay:
-            _, err = replay.communicate(timeout=30)
+            _, err = replay.communicate(timeout=60)
 
     assert replay.returncode == 1
     assert err.startswith(f"error: Cannot bind guest listener on {taken}: Address already in use.")

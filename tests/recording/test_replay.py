@@ -267,7 +267,7 @@ def test_a_request_that_waits_is_answered_when_the_clock_brings_something_new(re
         )
         waiting.start()
         replay.move(until="next")
-        waiting.join(30)
+        waiting.join(60)
 
     assert found[0]["DocumentIncarnation"] == 2
 

@@ -30,7 +30,7 @@ GOOD = [header(), document(0, 1), document(10, 2), end(20)]
         ("{nonsense}\n", "the line cannot be read: JSON is malformed"),
         ("\n", "the line cannot be read: Input data was truncated"),
         ("\0\0\0\n", "the line cannot be read: JSON is malformed"),
-        ('{"more": ' + "[" * 5000 + "\n", "the line cannot be read: it is nested too deep"),
+        ('{"more": ' + "[" * 100_000 + "\n", "the line cannot be read: it is nested too deep"),
         ('{"seconds": 5}\n', "the line cannot be read: Object missing required field `at`"),
         ({**document(5, 1), "seconds": "5"}, "the line cannot be read: Expected `float`, got `str`"),
         (document(-5, 1), "its time, -5 s, lies before that of a line above it, 0 s"),
@@ -107,7 +107,7 @@ def test_a_header_that_says_what_cannot_be_is_damage(tmp_path: Path, more: dict[
 
 
 def test_a_header_that_is_nested_too_deep_is_damage(tmp_path: Path):
-    file = written(tmp_path, '{"forewarn": ' + "[" * 5000 + "\n", *GOOD[1:])
+    file = written(tmp_path, '{"forewarn": ' + "[" * 100_000 + "\n", *GOOD[1:])
 
     with pytest.raises(BadRecording) as refused:
         read_recording(file)

@@ -29,7 +29,7 @@ class _Slow:
 
         def slowly() -> Plan | Refusal:
             self.begun += 1
-            self.may_go_on.wait(20)
+            self.may_go_on.wait(60)
             return make_plan()
 
         return slowly

@@ -53,7 +53,7 @@ class Listener:
     def close(self) -> None:
         if not self.is_over.is_set():
             self._socket.shutdown(socket.SHUT_RDWR)
-        self._thread.join(5)
+        self._thread.join(60)
         self._file.close()
         self._socket.close()
 
@@ -79,7 +79,7 @@ def test_the_stream_ends_when_the_service_stops():
     with running(SMALL) as service:
         listener = Listener(service)
 
-    assert listener.is_over.wait(5)
+    assert listener.is_over.wait(60)
     listener.close()
 
 
@@ -155,9 +155,9 @@ def test_more_at_once_than_anybody_may_have_waiting_ends_the_stream_with_an_over
     plane, observe = service.service.plane, service.service._stream._observe
     changes = Changes(plane.world.number, (plane.world.vms["solo"],) * (MOST_WAITING + 1))
 
-    service.service.runner.submit(observe, changes).result(20)
+    service.service.runner.submit(observe, changes).result(60)
 
-    assert listener.is_over.wait(20)
+    assert listener.is_over.wait(60)
     listener.close()
     assert listener.names == ["overflow"]
     assert "Connect again" in listener.objects[0]["hint"]

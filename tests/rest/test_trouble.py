@@ -73,15 +73,15 @@ def test_what_was_asked_and_given_up_does_not_disturb_the_end(tmp_path: Path):
         service.advance(hours=1)
         service.guest("solo").document()  # written down at the end
         runner = service.service.runner
-        runner.submit(lambda: (is_busy.set(), may_go_on.wait(20)))
-        assert is_busy.wait(20)
+        runner.submit(lambda: (is_busy.set(), may_go_on.wait(60)))
+        assert is_busy.wait(60)
         given_up = runner.submit(list)
         given_up.cancel()
         stopping = threading.Thread(target=runner.stop)
         stopping.start()
         wait_until(lambda: runner._is_stopping, "the end to begin")
         may_go_on.set()
-        stopping.join(20)
+        stopping.join(60)
 
     with running(SMALL, store=store) as service:
         assert service.get("/v1/scopes/solo")["last_poll"] == "2026-03-02T13:00:00Z"
@@ -98,10 +98,10 @@ def test_an_event_and_the_history_are_read_while_a_commit_takes_long(tmp_path: P
         def write_long() -> None:
             with plane.store.transaction():
                 is_writing.set()
-                may_go_on.wait(20)
+                may_go_on.wait(60)
 
         written = service.service.runner.submit(write_long)
-        assert is_writing.wait(20)
+        assert is_writing.wait(60)
         (row,) = service.get("/v1/history")["history"]
         is_still_writing = not written.done()
         may_go_on.set()

@@ -31,7 +31,7 @@ class Shop:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 shop.asked.append(self.path)
-                shop.may_answer.wait(20)
+                shop.may_answer.wait(60)
                 self.send_response(shop.status)
                 self.end_headers()
 

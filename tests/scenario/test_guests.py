@@ -31,7 +31,7 @@ def serving(*answers: bytes | None) -> Iterator[tuple[str, int]]:
                 with connection:
                     connection.recv(65536)
                     if answer is None:
-                        is_over.wait(10)
+                        is_over.wait(60)
                     else:
                         connection.sendall(answer)
 
@@ -41,7 +41,7 @@ def serving(*answers: bytes | None) -> Iterator[tuple[str, int]]:
             yield server.getsockname()[:2]
         finally:
             is_over.set()
-            thread.join(10)
+            thread.join(60)
 
 
 @contextmanager

@@ -116,10 +116,11 @@ FINDS: dict[str, tuple[Bug, ...]] = {
 PLANTED = [(name, bug) for name, bugs in FINDS.items() for bug in bugs]
 
 
-def quick(name: str) -> float:
-    began = time.perf_counter()
+def cpu_seconds_of(name: str) -> float:
+    """The seconds of CPU that a play takes: how busy the machine is does not count."""
+    began = time.process_time()
     assert play(built_in(name)).outcome.is_over
-    return time.perf_counter() - began
+    return time.process_time() - began
 
 
 def test_there_is_a_scenario_for_everything_that_the_real_service_does():
@@ -156,10 +157,10 @@ def test_a_scenario_of_the_library_is_as_it_expects(name: str):
 @pytest.mark.parametrize("name", shelf.names())
 def test_a_scenario_of_the_library_plays_in_under_a_second(name: str, figures):
     tries: list[float] = []
-    while min(tries, default=1.0) >= 1.0 and len(tries) < 10:  # who else is at work here is not its doing
-        tries.append(quick(name))
+    while min(tries, default=1.0) >= 1.0 and len(tries) < 10:  # a core that is shared is slower
+        tries.append(cpu_seconds_of(name))
 
-    figures(f"{name}: {min(tries):.2f} s")
+    figures(f"{name}: {min(tries):.2f} s of CPU")
     assert min(tries) < 1.0
 
 

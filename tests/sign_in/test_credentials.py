@@ -26,7 +26,7 @@ def rows(service: RunningService, wanted: sa.Table) -> list[Any]:
         with service.service.store.transaction() as transaction:
             return list(transaction.connection.execute(sa.select(wanted)))
 
-    return service.service.runner.submit(read).result(10)
+    return service.service.runner.submit(read).result(60)
 
 
 @pytest.fixture

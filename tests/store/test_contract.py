@@ -225,7 +225,7 @@ def test_a_transaction_waits_for_the_one_before_and_sees_what_it_wrote(address: 
     inside, seen = threading.Event(), []
 
     def other() -> None:
-        inside.wait(10)
+        inside.wait(60)
         with second.transaction() as transaction:
             seen.append(transaction.number)
 
@@ -236,7 +236,7 @@ def test_a_transaction_waits_for_the_one_before_and_sees_what_it_wrote(address: 
         thread.join(0.3)
         was_waiting = thread.is_alive()
         transaction.write(commit(1, HOST), MARK, 0)
-    thread.join(10)
+    thread.join(60)
     first.close()
     second.close()
 

@@ -245,6 +245,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path):
 def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path):
     with sqlite3.connect(tmp_path / "other.db") as other:
         other.execute("CREATE TABLE hosts (ip TEXT)")
+    other.close()
 
     with pytest.raises(StoreError) as refused:
         SqlStore(f"sqlite:///{tmp_path}/other.db")

@@ -39,7 +39,7 @@ def test_another_thread_reads_what_is_committed_while_somebody_writes(store: Sql
         transaction.connection.execute(events.delete())
         reader = threading.Thread(target=read)
         reader.start()
-        reader.join(20)
+        reader.join(60)
 
     assert store.reads_apart
     assert sorted(found) == sorted(IDS)

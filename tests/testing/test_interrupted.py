@@ -25,7 +25,7 @@ def strike(*_):
 def interrupt(_):
     if not was_struck.is_set() and emulator.service.runner._is_stopping == (when == "stop"):
         signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-        was_struck.wait(30)
+        was_struck.wait(60)
 
 def left():
     files = len(os.listdir("/proc/self/fd"))

@@ -167,4 +167,3 @@ def test_five_hundred_fixtures_in_one_process_leave_nothing_and_are_fast(
     assert late["objects"] <= early["objects"] + 10
     assert grown < 30  # pytest keeps a report of every test; a service alone is megabytes
     assert median(cpu) < 50, "this is ours, whatever else the machine does"
-    assert median(seconds) < 50

@@ -6,6 +6,7 @@ import ast
 import io
 import tokenize
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from tests.tree import CODE, texts
 
@@ -43,16 +44,22 @@ def assert_kept(
     assert not findings, "\n".join(findings)
 
 
+@cache
+def nodes(text: str) -> tuple[ast.AST, ...]:
+    """Every node of a file's syntax tree, parsed once for all rules; `conftest.py` lets go of them at the end."""
+    return tuple(ast.walk(ast.parse(text)))
+
+
 def functions(text: str) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Every function of a file, methods and inner ones too."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
 
 
 def attributes(text: str) -> Iterator[tuple[int, str]]:
     """Every dotted name that is used, `datetime.now`, and every `from` import in the same shape."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         if isinstance(node, ast.Attribute):
             yield node.lineno, ast.unparse(node)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.tidy.rules import PYTHON, SOURCE
+from tests.tidy.rules import PYTHON, SOURCE, nodes
 from tests.tree import texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -32,7 +32,7 @@ def imports(files: Mapping[str, str]) -> dict[str, str]:
     """Third-party modules, and a file that imports each."""
     found: dict[str, str] = {}
     for path, text in files.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in nodes(text):
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from tests.tidy.rules import PYTHON, SOURCE, assert_kept
+from tests.tidy.rules import PYTHON, SOURCE, assert_kept, nodes
 from tests.tree import files
 
 # In two pieces each, so that this file does not find itself.
@@ -36,7 +36,7 @@ def prints(path: str, text: str) -> Iterator[str]:
 
 
 def _calls(text: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         if isinstance(node, ast.Call):
             yield node.lineno, ast.unparse(node.func)
 

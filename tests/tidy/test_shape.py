@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from tests.tidy.rules import PYTHON, SOURCE, assert_kept, functions
+from tests.tidy.rules import PYTHON, SOURCE, assert_kept, functions, nodes
 
 MOST_LINES = 400
 MOST_LINES_OF_A_FUNCTION = 60
@@ -35,13 +35,13 @@ def long_functions(path: str, text: str) -> Iterator[str]:
 
 
 def silent_modules(path: str, text: str) -> Iterator[str]:
-    if not ast.get_docstring(ast.parse(text)):
+    if not ast.get_docstring(nodes(text)[0]):
         yield f"{path}:1: no docstring. Say what lives here, and the one rule of the file."
 
 
 def empty_names(path: str, text: str) -> Iterator[str]:
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    names = [(node.lineno, node.name) for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    names = [(node.lineno, node.name) for node in nodes(text) if isinstance(node, kinds)]
     for line, name in [(1, part.partition(".")[0]) for part in PurePath(path).parts] + names:
         if _EMPTY_WORDS & {word.lower() for word in _WORDS.findall(name)}:
             yield f"{path}:{line}: {name} says nothing. Name it after what it does or holds."

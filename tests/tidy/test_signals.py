@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from tests.tidy.rules import PYTHON, assert_kept
+from tests.tidy.rules import PYTHON, assert_kept, nodes
 
 _LOCKING = {"set", "clear", "wait", "acquire", "notify", "notify_all", "start", "join"}  # of what `threading` has
 
 
 def locking_handlers(path: str, text: str) -> Iterator[str]:
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes(text):
         if not (isinstance(node, ast.Call) and ast.unparse(node.func) == "signal.signal"):
             continue
         handlers = [each for each in node.args[1:] if isinstance(each, ast.Lambda)]

@@ -41,6 +41,6 @@ def load(place: Path, port: int, clients: int = 8) -> Iterator[Load]:
         yield Load(file)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     finally:
         end(process)

@@ -54,7 +54,7 @@ class Machine:
         """All that is known to run in it is gone at once."""
         if self._agent is not None:
             self._agent.kill()
-            self._agent.wait(20)
+            self._agent.wait(60)
             self._agent = None
         self._programs.close()
 
@@ -63,7 +63,7 @@ class Machine:
         agent, self._agent = self._agent, None
         if agent is not None:
             agent.terminate()
-            assert agent.wait(20) == 0, self._log.read_text()
+            assert agent.wait(60) == 0, self._log.read_text()
         self._programs.close()
         assert not [line for line in self.log if "trace" in line], self._log.read_text()
 
@@ -79,7 +79,7 @@ class Machine:
         """Kill the agent, and let another one go on."""
         assert self._agent is not None
         self._agent.kill()
-        self._agent.wait(20)
+        self._agent.wait(60)
         self._start_agent()
 
     def _start_agent(self) -> None:
@@ -168,7 +168,7 @@ def _can_tell_boots() -> bool:
 def end(process: subprocess.Popen[bytes]) -> None:
     """Kill one that this test started."""
     process.kill()
-    process.wait(20)
+    process.wait(60)
     if process.stdin is not None:
         with suppress(OSError):
             process.stdin.close()

@@ -54,7 +54,7 @@ def test_a_job_saves_before_the_event_and_goes_on_after_it_from_where_it_was(tmp
     job = Job(tmp_path)
     with a_machine(tmp_path, job.config) as machine:
         try:
-            machine.start(job.start).wait(20)
+            machine.start(job.start).wait(60)
             first = job.pid
             event = machine.announce()
             machine.wait_for(event, "detected")
@@ -95,7 +95,7 @@ def test_without_the_agent_work_is_done_twice(tmp_path: Path):
     job = Job(tmp_path)
     with a_machine(tmp_path, "") as machine:
         try:
-            machine.start(job.start).wait(20)
+            machine.start(job.start).wait(60)
             job.wait_for_pieces(5)
             event = machine.announce()
             machine.service.advance(minutes=15)
@@ -105,7 +105,7 @@ def test_without_the_agent_work_is_done_twice(tmp_path: Path):
             machine.boot()
             machine.finish(event)
             lost = len(job.pieces)
-            machine.start(job.start).wait(20)
+            machine.start(job.start).wait(60)
             job.wait_for_pieces(5)
         finally:
             end_of(job.pid_file)

@@ -58,7 +58,7 @@ def writing(place: Path, *servers: Server) -> Iterator[Writer]:
         yield Writer(place / "noted")
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(30) == 0
+        assert process.wait(60) == 0
     finally:
         end(process)
 

@@ -85,7 +85,7 @@ def answers(port: int) -> bool:
 def reboot(site: Site, machine: Machine, requests: Load, event: str) -> None:
     """The machine is down while the other one serves alone, comes up, and the event is over."""
     machine.crash()
-    requests.wait_for("web-1", 20)
+    requests.wait_for("web-1", 60)
     site.serve(machine)
     machine.boot()
     machine.finish(event)
@@ -102,7 +102,7 @@ def test_a_server_leaves_haproxy_for_a_reboot_and_no_request_fails(site: Site):
         event = machine.announce()
         machine.wait_for_approval(event)
         reboot(site, machine, requests, event)
-        requests.wait_for("web-0", 20)
+        requests.wait_for("web-0", 60)
 
     assert not requests.failures
     assert len(requests.answers) > 50
@@ -120,7 +120,7 @@ def test_haproxy_asks_the_agent_how_the_machine_is_and_no_request_fails(site: Si
         event = machine.announce()
         machine.wait_for_approval(event)
         reboot(site, machine, requests, event)
-        requests.wait_for("web-0", 20)
+        requests.wait_for("web-0", 60)
 
     assert not requests.failures
     assert len(requests.answers) > 50
@@ -133,6 +133,6 @@ def test_without_the_agent_requests_fail(site: Site):
         machine.service.advance(minutes=15)
         assert machine.has_started(event)
         reboot(site, machine, requests, event)
-        requests.wait_for("web-0", 20)
+        requests.wait_for("web-0", 60)
 
     assert requests.failures

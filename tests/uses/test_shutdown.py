@@ -70,8 +70,8 @@ def test_services_are_stopped_in_order_before_the_approval_and_started_again_aft
     services = Services(tmp_path)
     with a_machine(tmp_path, services.config) as machine:
         try:
-            machine.start(services.start_app).wait(20)
-            machine.start(services.start_nginx).wait(20)
+            machine.start(services.start_app).wait(60)
+            machine.start(services.start_nginx).wait(60)
             first = services.pids
             wait_until(lambda: services.get() == (200, b"app"), "nginx and the application to answer")
             answers: list[tuple[int, bytes]] = []
@@ -81,7 +81,7 @@ def test_services_are_stopped_in_order_before_the_approval_and_started_again_aft
             machine.wait_for_approval(event)
             are_running, is_answered = [is_running(pid) for pid in first], bool(answers)
             steps = [machine.step(event, name) for name in ("nginx", "app")]
-            slow.join(20)
+            slow.join(60)
             machine.crash()
             machine.boot()
             services.order.unlink()

@@ -64,7 +64,7 @@ def test_a_task_that_cannot_be_finished_goes_to_another_vm_and_every_task_is_don
             last = queue.add(3)
             wait_until(lambda: queue.done == [*short, last], "the short tasks")
             other.terminate()
-            other.wait(20)
+            other.wait(60)
             wait_until(lambda: queue.owner(long) == "web-0", "the worker to take tasks again")
         finally:
             end_of(pid_file)

@@ -66,7 +66,7 @@ def test_what_is_in_flight_is_finished_and_new_work_refused_before_the_approval(
         refused = worker.tell("POST", "/work?late")
         was_in_flight, was_started = asked.is_alive(), machine.has_started(event)
         worker.tell("PATCH", "/work")
-        asked.join(20)
+        asked.join(60)
         machine.wait_for_approval(event)
         ledger = worker.ledger
         machine.finish(event)
@@ -87,7 +87,7 @@ def test_what_takes_too_long_is_cancelled_before_the_approval_and_long_before_th
         asked = worker.ask("slow")
         event = machine.announce()
         machine.wait_for_approval(event)
-        asked.join(20)
+        asked.join(60)
         ledger = worker.ledger
         machine.finish(event)
         steps = {name: machine.step(event, name) for name in ("finish", "cancel")}

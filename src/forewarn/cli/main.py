@@ -12,7 +12,7 @@ import click
 
 from forewarn import __version__
 from forewarn.cli.client import Unreachable
-from forewarn.cli.output import complain, leave_the_reader
+from forewarn.cli.output import complain, dropped_if_stderr_fails, leave_the_reader
 from forewarn.cli.problems import file_problem, hint_for, usage_problem
 from forewarn.errors import ForewarnError, UsageProblem
 
@@ -99,7 +99,7 @@ def run(arguments: list[str]) -> int:
         return 130
     except click.ClickException as problem:
         if isinstance(problem, getattr(click.exceptions, "NoArgsIsHelpError", ())):  # newer versions of click only
-            problem.show()
+            dropped_if_stderr_fails(problem.show)()
         else:
             complain(*usage_problem(problem))
         return problem.exit_code

@@ -10,12 +10,14 @@ import sys
 import textwrap
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, TextIO
+from functools import wraps
+from typing import Any, ParamSpec, TextIO
 
 import click
 
 from forewarn.core.notice import in_words
 
+P = ParamSpec("P")
 _LEAST_WIDTH = 8  # of a column whose cells are cut
 _COLOUR_OF = {  # by the words of the columns below, in small letters
     "running": "green", "up": "green", "on": "green", "completed": "green", "done": "green",
@@ -214,6 +216,17 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
+def dropped_if_stderr_fails(tell: Callable[P, None]) -> Callable[P, None]:
+    """Let a function that writes to stderr fail silently: a full disk there must not change the exit code."""
+
+    @wraps(tell)
+    def guarded(*given: P.args, **more: P.kwargs) -> None:
+        Reader(sys.stderr).tell(lambda: tell(*given, **more))
+
+    return guarded
+
+
+@dropped_if_stderr_fails
 def complain(message: str, hint: str = "") -> None:
     """What went wrong, to stderr."""
     lines = [printable(line) for line in message.splitlines()] or [""]

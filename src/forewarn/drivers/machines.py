@@ -66,6 +66,7 @@ class Machines:
     @classmethod
     def open(cls, path: Path | None = None) -> Machines:
         """The machines kept in a file; without one they last as long as the process."""
+        connection = None
         try:
             connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
             if path is not None:
@@ -76,6 +77,8 @@ class Machines:
             if known != len(Effect._fields):
                 raise sqlite3.DatabaseError("it was written by another version")
         except sqlite3.Error as problem:
+            if connection is not None:
+                connection.close()
             raise ConfigError(
                 f"The file of machines {path} cannot be opened: {problem}.", "Name another with --machines."
             ) from problem

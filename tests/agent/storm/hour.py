@@ -58,7 +58,7 @@ class _Agent:
         self.threads = [threading.Thread(target=self._keep, name="keeper", daemon=True)]
         self._is_made = threading.Event()
         self.threads[0].start()
-        assert self._is_made.wait(30), "the keeper could not be made"
+        assert self._is_made.wait(60), "the keeper could not be made"
         watcher = Watcher(
             self._metadata,
             self._clock,

@@ -20,8 +20,9 @@ from typing import Any
 
 ENDPOINT = "endpoint"  # the name of the endpoint's threads; only those that hold a request are waited for
 BEGINNING = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
-_GLANCE_SECONDS = 0.0003  # of real time
-_MOST_GLANCES = 200_000
+_FIRST_GLANCE_SECONDS = 0.0003  # of real time; each glance waits longer than the one before, up to:
+_LAST_GLANCE_SECONDS = 0.01
+_MOST_GLANCES = 30_000
 _LEAST_SECONDS = 1e-6  # of any wait: less may be too little for a sum of floats to grow
 
 
@@ -114,12 +115,14 @@ class Hours:
     def _settle(self) -> None:
         """Return when every thread waits, in this time or for an answer that is held in it."""
         busy: list[str] = []
+        pause = _FIRST_GLANCE_SECONDS
         with self._news:
             for _ in range(_MOST_GLANCES):
                 busy = self._busy()
                 if not busy:
                     return
-                self._news.wait(_GLANCE_SECONDS)
+                self._news.wait(pause)
+                pause = min(pause * 1.5, _LAST_GLANCE_SECONDS)
         raise AssertionError(f"these wait for something else than virtual time: {', '.join(busy)}")
 
     def _busy(self) -> list[str]:

@@ -28,24 +28,33 @@ class Failure(Exception):
 
 def say(text: str = "") -> None:
     """A line of the result."""
-    with _lost_on_failure():
-        print(printable(text))
+    write(f"{printable(text)}\n")
 
 
 def show_json(value: object) -> None:
     """A result for programs."""
+    write(f"{json.dumps(value, indent=2, ensure_ascii=False)}\n")
+
+
+def write(text: str) -> None:
+    """Write a part of the result to stdout."""
     with _lost_on_failure():
-        print(json.dumps(value, indent=2, ensure_ascii=False))
+        sys.stdout.write(text)
+
+
+def write_error(text: str) -> None:
+    """Write to stderr. If stderr takes no more, drop the text: the exit code must not change."""
+    try:
+        sys.stderr.write(text)
+    except OSError:
+        lose(sys.stderr)
 
 
 def complain(message: str, hint: str = "", label: str = "error") -> None:
-    """What went wrong, to stderr. If nobody takes it there, nobody is told."""
-    try:
-        print(f"{_painted(f'{label}:', _RED)} {printable(message)}", file=sys.stderr)
-        if hint:
-            print(f"{_painted('hint:', _CYAN)}  {printable(hint)}", file=sys.stderr)
-    except OSError:
-        lose(sys.stderr)
+    """Write an error to stderr."""
+    write_error(f"{_painted(f'{label}:', _RED)} {printable(message)}\n")
+    if hint:
+        write_error(f"{_painted('hint:', _CYAN)}  {printable(hint)}\n")
 
 
 def _painted(text: str, colour: str) -> str:

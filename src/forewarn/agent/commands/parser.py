@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from forewarn import __version__
-from forewarn.agent.commands.output import USAGE, complain
+from forewarn.agent.commands.output import USAGE, complain, write, write_error
 from forewarn.agent.config_keys import SETTINGS, Key
 from forewarn.agent.config_values import as_flag
 
@@ -69,6 +69,8 @@ def overrides_in(given: SimpleNamespace) -> dict[str, str]:
 
 
 class _Parser(argparse.ArgumentParser):
+    """A parser whose output fails as that of the other commands: argparse differs between patch versions there."""
+
     def error(self, message: str) -> NoReturn:
         """Report a usage error as every other error is reported."""
         what = f"{message[:1].upper()}{message[1:]}"
@@ -78,6 +80,9 @@ class _Parser(argparse.ArgumentParser):
     @property
     def _named(self) -> str:
         return (self.usage or self.prog).partition(" [")[0]
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - as argparse has it
+        (write if file is sys.stdout else write_error)(message)
 
 
 def _parser(program: str, width: int | None, usage: str) -> argparse.ArgumentParser:
