@@ -274,8 +274,11 @@ class Service:
             self._stream.close()
             await self._operator_server.stop()
         await asyncio.to_thread(self.webhooks.stop)
-        await asyncio.get_running_loop().run_in_executor(None, self.runner.stop)
-        self._write_uses(self.sign_in.uses.take())
+        if not await asyncio.to_thread(self.runner.stop):
+            log.error("shutdown incomplete", problem="the plane still waits for the store, which stays open")
+            return
+        if self.runner.problem is None:
+            self._write_uses(self.sign_in.uses.take())
         self.let_go()
 
     def _write_uses_soon(self, uses: Mapping[str, datetime]) -> None:

@@ -194,6 +194,11 @@ class SqlStore:
                 raise _unavailable(problem) from problem
             raise
         self._guarded(lambda: connection.exec_driver_sql("COMMIT"))
+        self._opened.verify()
+
+    def verify_room(self) -> None:
+        """Raise `StoreUnavailable` when the disk has no room for changes."""
+        self._opened.verify_room()
 
     @property
     def reads_apart(self) -> bool:
@@ -215,6 +220,7 @@ class SqlStore:
 
     def _begin(self) -> sa.Connection:
         connection = self._opened.alive()
+        self._opened.verify()  # nothing is written to a file that is lost
         if self._opened.is_sqlite:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         else:
