@@ -146,7 +146,7 @@ class Service:
             postpone_limit=timedelta(seconds=settings.postpone_limit),
             action_limit=timedelta(seconds=settings.action_limit),
         )
-        self.machines = Machines.open(_machines_file(settings))
+        self.machines = self._open_machines()
         self.driver = SimulatedDriver(self.machines, self.clock, {**SECONDS, **settings.simulated_seconds})
         self.board = Board()
         self.board.keeps_previous = settings.is_virtual
@@ -188,6 +188,12 @@ class Service:
         self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
         if isinstance(self.clock, VirtualClock):
             self.clock.on_move = self._listener.tell_date
+
+    def _open_machines(self) -> Machines:
+        """The simulated machines, which last as long as the store that speaks of them."""
+        if self.settings.machines is None and self.store.is_on_server:
+            return Machines.on_server(self.store.connect_apart)
+        return Machines.open(_machines_file(self.settings))
 
     def _look_on(self) -> Conduct:
         """Note what guests ask from now on, and what becomes of the events that they are told of."""

@@ -122,6 +122,13 @@ class Opened:
         self._unreachable = None
         return connection
 
+    def connect_apart(self) -> sa.Connection:
+        """A new connection to a server, which has to answer quickly."""
+        connection = self._connect()
+        if self._server is not None:
+            self._server.answer_within(connection, ANSWER_SECONDS)
+        return connection
+
     @contextmanager
     def another(self) -> Iterator[sa.Connection]:
         """A connection beside it; in memory, the same once more."""

@@ -201,6 +201,15 @@ class SqlStore:
         self._opened.verify_room()
 
     @property
+    def is_on_server(self) -> bool:
+        """Whether others may keep tables of their own beside it."""
+        return not self._opened.is_sqlite
+
+    def connect_apart(self) -> sa.Connection:
+        """A connection of its own, outside every transaction of the store; whoever asked closes it."""
+        return self._opened.connect_apart()
+
+    @property
     def reads_apart(self) -> bool:
         """Whether any thread may read; what is in memory is one connection, and that is the writer's."""
         return not self._opened.is_in_memory
