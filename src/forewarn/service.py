@@ -96,7 +96,8 @@ class Service:
     def _read_credentials(self) -> None:
         self.sign_in = SignIn(self.settings.tenant, SystemClock().now, write_uses=self._write_uses_soon)
         self.register = Register(self.store, self.sign_in.keyring, self.sign_in.now, self._audit_now)
-        self.register.load()
+        with self.store.loading():
+            self.register.load()
 
     def _audit_now(self) -> datetime:
         return self.clock.now()
@@ -134,7 +135,7 @@ class Service:
 
     def _assemble(self) -> None:
         settings = self.settings
-        with self.store.transaction() as transaction:
+        with self.store.loading(), self.store.transaction() as transaction:
             mark = transaction.mark()
         self.clock = _make_clock(settings, mark)
         rules = Rules(
@@ -155,7 +156,8 @@ class Service:
         )
         site = Site(settings.location, settings.subscription, settings.tenant)
         outbox = Outbox(site)
-        webhooks.load(self.store, outbox)
+        with self.store.loading():
+            webhooks.load(self.store, outbox)
         self.plane = ControlPlane(
             store=self.store,
             driver=self.driver,
@@ -169,7 +171,8 @@ class Service:
             outbox=outbox,
             new_id=self._new_id,
         )
-        self.plane.open()
+        with self.store.loading():
+            self.plane.open()
         self.webhooks = Webhooks(self.plane, outbox, Courier(_means_of_delivery(settings)))
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None
         self.runner = Runner(self.plane, self.timekeeper)

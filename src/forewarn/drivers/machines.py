@@ -147,7 +147,7 @@ class Machines:
             if known != len(Effect._fields):
                 ledger.close()
                 raise sqlite3.DatabaseError("it was written by another version")
-        except sqlite3.Error as problem:
+        except (sqlite3.Error, UnicodeDecodeError) as problem:  # SQLite quotes a damaged schema as it is
             raise ConfigError(
                 f"The file of machines {path} cannot be opened: {problem}.", "Name another with --machines."
             ) from problem

@@ -153,10 +153,10 @@ class Opened:
             mode = connection.exec_driver_sql("PRAGMA journal_mode = WAL").scalar()
             connection.exec_driver_sql("PRAGMA synchronous = FULL")
             connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").all()  # opens the log
-        except exc.DBAPIError as problem:
+        except (exc.DBAPIError, UnicodeDecodeError) as problem:  # SQLite quotes a damaged schema as it is
+            why = problem.orig if isinstance(problem, exc.DBAPIError) else problem
             raise StoreError(
-                f"The store {self.shown} cannot be opened: {problem.orig}.",
-                "Name another file, or move this one away.",
+                f"The store {self.shown} cannot be opened: {why}.", "Name another file, or move this one away."
             ) from problem
         if self._file is not None and mode == "wal":
             self._file.attach()
