@@ -102,6 +102,7 @@ def test_lock_file_left_by_an_older_version_does_not_matter(file: Path):
 
     keep_something(store)
     store.close()
+    assert beside(file, ".lock").exists()  # it is nobody's business
 
 
 def test_refused_second_service_leaves_the_locks_of_sqlite_in_place(file: Path, store: SqlStore):
@@ -115,10 +116,13 @@ def test_refused_second_service_leaves_the_locks_of_sqlite_in_place(file: Path, 
 
 
 def test_file_is_free_again_once_the_store_is_closed(file: Path):
-    SqlStore(f"sqlite:///{file}").close()
+    address = f"sqlite:///{file}"
+    SqlStore(address).close()
 
-    subprocess.run([sys.executable, "-c", OPEN, f"sqlite:///{file}"], check=True)
-    SqlStore(f"sqlite:///{file}").close()
+    elsewhere = subprocess.run([sys.executable, "-c", OPEN, address], capture_output=True, text=True, check=False)
+    SqlStore(address).close()
+
+    assert (elsewhere.returncode, elsewhere.stderr) == (0, "")
 
 
 # Commits that do not reach the path.

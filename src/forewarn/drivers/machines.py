@@ -191,7 +191,7 @@ class Machines:
     def effect_of(self, operation: str, vm: str) -> Effect | None:
         """What was last done to the machine under this operation."""
         rows = self.kept.execute(
-            f"SELECT {_COLUMNS} FROM {self.effects} WHERE operation = {self.mark} AND vm = {self.mark} "  # noqa: S608
+            f"SELECT {_COLUMNS} FROM {self.effects} WHERE operation = {self.mark} AND vm = {self.mark} "  # noqa: S608 - the same
             f"ORDER BY {self.number} DESC LIMIT 1",
             (operation, vm),
         )
@@ -200,7 +200,7 @@ class Machines:
     def ledger(self, after: int = 0) -> list[Effect]:
         """Everything that was ever done, in order, from the line after that many on."""
         rows = self.kept.execute(
-            f"SELECT {_COLUMNS} FROM {self.effects} WHERE {self.number} > {self.mark} ORDER BY {self.number}",  # noqa: S608
+            f"SELECT {_COLUMNS} FROM {self.effects} WHERE {self.number} > {self.mark} ORDER BY {self.number}",  # noqa: S608 - the same
             (after,),
         )
         return [_effect(row) for row in rows]
@@ -208,17 +208,17 @@ class Machines:
     def order(self, vm: str, trouble: Trouble, times: int = 1) -> None:
         """Let the next actions on a machine go wrong."""
         self.kept.execute(
-            f"INSERT INTO {self.orders} (vm, trouble, times) VALUES ({self.mark}, {self.mark}, {self.mark})",  # noqa: S608
+            f"INSERT INTO {self.orders} (vm, trouble, times) VALUES ({self.mark}, {self.mark}, {self.mark})",  # noqa: S608 - the same
             (vm, trouble, times),
         )
 
     def forget_orders(self) -> None:
         """Let nothing more go wrong on order."""
-        self.kept.execute(f"DELETE FROM {self.orders}")  # noqa: S608
+        self.kept.execute(f"DELETE FROM {self.orders}")  # noqa: S608 - the same
 
     def _take_order(self, vm: str) -> Trouble | None:
         rows = self.kept.execute(
-            f"SELECT {self.number}, trouble FROM {self.orders} WHERE vm = {self.mark} AND times > 0 "  # noqa: S608
+            f"SELECT {self.number}, trouble FROM {self.orders} WHERE vm = {self.mark} AND times > 0 "  # noqa: S608 - the same
             f"ORDER BY {self.number} LIMIT 1",
             (vm,),
         )
@@ -226,7 +226,7 @@ class Machines:
             return None
         ((number, trouble),) = rows
         self.kept.execute(
-            f"UPDATE {self.orders} SET times = times - 1 WHERE {self.number} = {self.mark}",  # noqa: S608
+            f"UPDATE {self.orders} SET times = times - 1 WHERE {self.number} = {self.mark}",  # noqa: S608 - the same
             (number,),
         )
         return Trouble(trouble)

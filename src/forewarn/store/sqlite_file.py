@@ -88,7 +88,8 @@ class SqliteFile:
                 self._log = None
             self._log = os.open(self._log_path, os.O_RDONLY | os.O_CLOEXEC)
             self._log_identity = _identity(os.fstat(self._log))
-            if self._index_identity is None or _identity(os.stat(self._index_path)) != self._index_identity:  # noqa: PTH116
+            index = _look(self._index_path)
+            if self._index_identity is None or index is None or _identity(index) != self._index_identity:
                 self._indexes.append(os.open(self._index_path, os.O_RDONLY | os.O_CLOEXEC))
                 self._index_identity = _identity(os.fstat(self._indexes[-1]))
         except OSError as problem:
