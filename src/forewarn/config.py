@@ -218,7 +218,7 @@ SETTINGS = (
         "machines",
         as_path,
         "FILE",
-        "Where the simulated machines are kept (default: beside a SQLite store, else in memory).",
+        "Keep the simulated machines in this file (default: with the store, beside its file or in its database).",
     ),
     Setting(
         "simulated_seconds",

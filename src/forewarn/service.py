@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from forewarn.board.board import Board
 from forewarn.board.conduct import Conduct
@@ -59,6 +59,8 @@ from forewarn.wire.imds.instance import Site
 
 log = get_logger()
 
+R = TypeVar("R")
+
 _NO_SEED = "00000000-0000-0000-0000-000000000000"
 
 
@@ -93,7 +95,7 @@ class Service:
             on_failure.callback(self.store.close)
             self._read_credentials()
             self._refuse_open_address()
-            self.machines = Machines.open(_machines_file(settings))
+            self.machines = self._open_machines()
             on_failure.callback(self.machines.close)
             self._assemble()
             if fleet is not None:
@@ -103,7 +105,8 @@ class Service:
     def _read_credentials(self) -> None:
         self.sign_in = SignIn(self.settings.tenant, SystemClock().now, write_uses=self._write_uses_soon)
         self.register = Register(self.store, self.sign_in.keyring, self.sign_in.now, self._audit_now)
-        self.register.load()
+        with self.store.loading():
+            self.register.load()
 
     def _audit_now(self) -> datetime:
         return self.clock.now()
@@ -141,7 +144,7 @@ class Service:
 
     def _assemble(self) -> None:
         settings = self.settings
-        with self.store.transaction() as transaction:
+        with self.store.loading(), self.store.transaction() as transaction:
             mark = transaction.mark()
         self.clock = _make_clock(settings, mark)
         rules = Rules(
@@ -161,7 +164,8 @@ class Service:
         )
         site = Site(settings.location, settings.subscription, settings.tenant)
         outbox = Outbox(site)
-        webhooks.load(self.store, outbox)
+        with self.store.loading():
+            webhooks.load(self.store, outbox)
         self.plane = ControlPlane(
             store=self.store,
             driver=self.driver,
@@ -175,7 +179,8 @@ class Service:
             outbox=outbox,
             new_id=self._new_id,
         )
-        self.plane.open()
+        with self.store.loading():
+            self.plane.open()
         self.webhooks = Webhooks(self.plane, outbox, Courier(_means_of_delivery(settings)))
         self.timekeeper = Timekeeper(self.plane, self.clock) if isinstance(self.clock, VirtualClock) else None
         self.runner = Runner(self.plane, self.timekeeper)
@@ -196,6 +201,12 @@ class Service:
         self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
         if isinstance(self.clock, VirtualClock):
             self.clock.on_move = self._listener.tell_date
+
+    def _open_machines(self) -> Machines:
+        """The simulated machines, which last as long as the store that speaks of them."""
+        if self.settings.machines is None and self.store.is_on_server:
+            return Machines.on_server(self.store.connect_apart)
+        return Machines.open(_machines_file(self.settings))
 
     def _look_on(self) -> Conduct:
         """Note what guests ask from now on, and what becomes of the events that they are told of."""
@@ -285,8 +296,11 @@ class Service:
             self._stream.close()
             await self._operator_server.stop()
         await _on_own_thread(self.webhooks.stop)
-        await _on_own_thread(self.runner.stop)
-        self._write_uses(self.sign_in.uses.take())
+        if not await _on_own_thread(self.runner.stop):
+            log.error("shutdown incomplete", problem="the plane still waits for the store, which stays open")
+            return
+        if self.runner.problem is None:
+            self._write_uses(self.sign_in.uses.take())
         self.let_go()
 
     def _write_uses_soon(self, uses: Mapping[str, datetime]) -> None:
@@ -307,20 +321,18 @@ class Service:
         self.store.close()
 
 
-async def _on_own_thread(act: Callable[[], None]) -> None:
+async def _on_own_thread(act: Callable[[], R]) -> R:
     """Run it on a new thread, so that it never queues behind other work."""
-    done: Future[None] = Future()
+    done: Future[R] = Future()
 
     def run() -> None:
         try:
-            act()
+            done.set_result(act())
         except BaseException as problem:  # noqa: BLE001 - it belongs to whoever waits
             done.set_exception(problem)
-        else:
-            done.set_result(None)
 
     threading.Thread(target=run, name="stopping", daemon=True).start()
-    await asyncio.wrap_future(done)
+    return await asyncio.wrap_future(done)
 
 
 async def _see_through(act: Coroutine[Any, Any, None]) -> None:

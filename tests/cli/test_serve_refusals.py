@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import socket
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from forewarn.store.sql import SqlStore
-from tests.cli.command import Outcome, shown
+from tests.cli.command import Outcome, forewarn, shown
 from tests.cli.serving import serve_ends, serving
 from tests.cli.test_fleet import FLEET
+from tests.fleets import SMALL
 from tests.running import running
 from tests.sign_in.certificates import lock_key, make_certificate
 
@@ -83,6 +84,50 @@ def test_a_store_that_is_damaged_is_refused(tmp_path: Path):
         f"The store sqlite:///{file} cannot be opened: database disk image is malformed.",
         "Name another store with --store.",
     )
+
+
+def run_sql(file: Path, statement: str) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute(statement)
+    connection.close()
+
+
+def break_schema(file: Path) -> None:
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"CREATE TABLE hosts", b"CREATE \xc7ABLE hosts"))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda file: run_sql(file, "UPDATE vms SET state = 'runn%ng'"),
+        lambda file: run_sql(file, "UPDATE hosts SET tags = '{'"),
+        lambda file: run_sql(file, "DELETE FROM scopes"),
+        lambda file: run_sql(file, "DELETE FROM marks"),
+        lambda file: run_sql(file, "UPDATE marks SET clock_epoch = 'x', clock_now = 'x'"),
+        lambda file: run_sql(file, "DROP TABLE webhooks"),
+        lambda file: damage_page_of(file, "vms"),
+        break_schema,
+    ],
+    ids=["a word", "JSON", "a missing row", "no mark", "a number", "a missing table", "a page", "the schema"],
+)
+@pytest.mark.parametrize("command", ["serve", "token"])
+def test_a_damaged_store_ends_the_command_with_a_sentence(
+    tmp_path: Path, damage: Callable[[Path], None], command: str
+):
+    file = tmp_path / "store.db"
+    with running(SMALL, store=f"sqlite:///{file}"):
+        pass
+    damage(file)
+
+    if command == "serve":
+        outcome = serve_ends("--store", f"sqlite:///{file}", "--clock", "virtual")
+        assert outcome.code == 1
+    else:
+        outcome = forewarn("token", "list", "--store", f"sqlite:///{file}")
+        assert outcome.code in {0, 1}  # what it does not read may be damaged
+    assert "Traceback" not in outcome.err
+    assert outcome.err.startswith("error: The store ") or not outcome.code
 
 
 def test_a_store_of_a_newer_version_is_refused(tmp_path: Path):

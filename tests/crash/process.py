@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -44,10 +42,20 @@ class ServiceProcess:
         except (OSError, http.client.HTTPException):
             return False
 
+    @property
+    def log(self) -> list[dict[str, Any]]:
+        """What it has logged since it was first started."""
+        return [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def kill(self) -> None:
         """End it as a power cut would."""
         assert self._process is not None
-        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.kill()
         self._process.wait()
 
     def stop(self) -> int:
@@ -56,13 +64,22 @@ class ServiceProcess:
         self._process.terminate()
         return self._process.wait(60)
 
+    def metric(self, name: str) -> float:
+        """One figure of the page for Prometheus."""
+        page = self._ask("GET", "/metrics")[1].decode()
+        (line,) = [line for line in page.splitlines() if line.startswith(f"{name} ")]
+        return float(line.rpartition(" ")[2])
+
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Ask the operators' listener."""
+        status, raw = self._ask(method, path, body)
+        return status, json.loads(raw) if raw else None
+
+    def _ask(self, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection("127.0.0.1", self.operator_port, timeout=20)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None)
             answer = connection.getresponse()
-            raw = answer.read()
-            return answer.status, json.loads(raw) if raw else None
+            return answer.status, answer.read()
         finally:
             connection.close()

@@ -25,7 +25,7 @@ def test_a_service_whose_store_does_not_answer_is_not_ready_though_nothing_is_du
 
     assert (away.status, alive.status) == (503, 200)
     assert "It is away." in away.json["error"]["message"]
-    assert service.get("/readyz") == {"status": "ready"}
+    wait_until(lambda: service.operator("GET", "/readyz").status == 200, "a probe to find the store again")
 
 
 def test_metrics_count_what_guests_and_operations_do(service: RunningService):

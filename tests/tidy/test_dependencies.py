@@ -17,6 +17,7 @@ from tests.tree import texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _READ_BY_OTHERS = {"tzdata"}  # by zoneinfo, on machines that have no time zones of their own
+_OF_EXTRAS = {"src/forewarn/store/postgresql.py": "postgresql"}  # imported only where the extra is installed
 _LOADED_BY = {"src/forewarn/testing/plugin.py": "pytest"}  # who imports it has that
 _OURS = {"forewarn", "tests", "tools", "benchmarks"}
 PROJECT = tomllib.loads(texts("pyproject.toml")["pyproject.toml"])["project"]
@@ -78,7 +79,7 @@ def test_every_dependency_is_imported_somewhere_in_the_product():
 
 
 def test_every_third_party_import_of_the_product_is_declared():
-    product = {path: text for path, text in SOURCE.items() if path not in _LOADED_BY}
+    product = {path: text for path, text in SOURCE.items() if path not in {*_LOADED_BY, *_OF_EXTRAS}}
     undeclared = find_undeclared(names(PROJECT["dependencies"]), product)
 
     assert not undeclared, "\n".join(undeclared)
@@ -86,6 +87,13 @@ def test_every_third_party_import_of_the_product_is_declared():
 
 def test_every_third_party_import_of_tests_and_tools_is_declared():
     undeclared = find_undeclared(extras(PROJECT, "postgresql", "test"), PYTHON)
+
+    assert not undeclared, "\n".join(undeclared)
+
+
+@pytest.mark.parametrize(("path", "extra"), _OF_EXTRAS.items())
+def test_what_needs_an_extra_imports_what_that_extra_declares(path: str, extra: str):
+    undeclared = find_undeclared(extras(PROJECT, extra), {path: SOURCE[path]})
 
     assert not undeclared, "\n".join(undeclared)
 

@@ -34,6 +34,8 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/scenario/guests.py": "a scripted guest waits for an answer in real time, as any client does",
     "src/forewarn/cli/scenario_screen.py": "who looks at a line does so in real time; a test hands in its own",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
+    "src/forewarn/store/opening.py": "a server that cannot be reached is left alone for a moment of real time",
+    "src/forewarn/store/postgresql.py": "a server is silent in real time",
 }
 
 

@@ -45,12 +45,13 @@ class Book:
     def _opened(self) -> Iterator[Register]:
         store = SqlStore(self._address)
         try:
-            with store.transaction() as transaction:
+            with store.loading(), store.transaction() as transaction:
                 mark = transaction.mark()
             is_virtual = mark is not None and mark.epoch == VirtualClock.epoch
             audit_now = (lambda: mark.now) if mark is not None and is_virtual else self._now
             register = Register(store, self._keyring, self._now, audit_now)
-            register.load()
+            with store.loading():
+                register.load()
             yield register
         finally:
             store.close()

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -22,9 +23,13 @@ from forewarn.config import SETTINGS, Setting, Settings, load_settings, refuse_i
 from forewarn.config_values import show_address
 from forewarn.core.fleet_warnings import warnings
 from forewarn.descriptors import raise_limit
+from forewarn.logs import get_logger
 from forewarn.wire.times import iso
 
+log = get_logger()
+
 _SWITCH_SECONDS = 0.0005  # how long guests may wait for another thread to yield; Python's default is 0.005
+_STOP_SECONDS = 9.0
 
 
 def with_settings(settings: Sequence[Setting]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -87,7 +92,7 @@ async def _serve(settings: Settings) -> int:
         settings = demo_settings(settings)
     service = Service(settings)
     stopping = asyncio.Event()
-    stop_on_signals(stopping)
+    stop_on_signals(stopping, _end_at_the_latest)
     await service.start()
     gc.freeze()  # the fleet is here to stay: no collection has to walk it
     try:
@@ -104,17 +109,33 @@ async def _serve(settings: Settings) -> int:
     return 0
 
 
-def stop_on_signals(stopping: asyncio.Event) -> None:
-    """The first signal stops cleanly, the second at once."""
+def stop_on_signals(stopping: asyncio.Event, begin: Callable[[], None] | None = None) -> None:
+    """The first signal stops cleanly, the second at once; `begin` is called at the first."""
 
     def stop() -> None:
         if stopping.is_set():
             os._exit(130)
         stopping.set()
+        if begin is not None:
+            begin()
 
     loop = asyncio.get_running_loop()
     for each in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(each, stop)
+
+
+def _end_at_the_latest() -> None:
+    """End the process when stopping cleanly takes too long, whatever a database or a thread waits for."""
+
+    def end() -> None:
+        log.error(
+            "shutdown timed out", seconds=_STOP_SECONDS, hint="Requests that were answered are in the store."
+        )
+        os._exit(1)
+
+    timer = threading.Timer(_STOP_SECONDS, end)
+    timer.daemon = True
+    timer.start()
 
 
 def _tell_where(service: Any) -> None:  # noqa: ANN401 - a Service, which is imported late

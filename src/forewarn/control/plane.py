@@ -375,8 +375,16 @@ class ControlPlane(Requests):
 
     def touch_store(self) -> None:
         """Ask the store for something small; raises where it does not answer."""
-        with self.store.transaction():
+        with self._transaction():
             pass
+
+    def probe_store(self) -> None:
+        """Commit something small; raises where the store cannot keep it."""
+        self.store.verify_room()
+        self._allow_for_step()
+        with self._transaction() as transaction:
+            transaction.keep_mark(self._watch.mark(), self._shown)
+        self._shown_written = self._shown
 
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 from forewarn.control.plane import ControlPlane
 from forewarn.control.timekeeper import Timekeeper
-from forewarn.errors import Stopping
+from forewarn.errors import Stopping, StoreError, StoreUnavailable
 from forewarn.logs import get_logger
 
 log = get_logger()
@@ -24,13 +24,14 @@ log = get_logger()
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LONGEST_SLEEP_SECONDS = 5.0  # a step of the wall clock is noticed within this
+_PROBE_SECONDS = 1.5  # of real time without a commit; a step of the wall clock is noticed within this, too
 _PLAY_STEP_SECONDS = 0.05
 _RETRY_SECONDS = 1.0
 _FLUSH_SECONDS = 60.0
 _SOON_SECONDS = 1.0  # after something new was shown
 _MOST_JOBS = 256  # before the next tick
 _PRUNE_SECONDS = 0.25  # between two batches of what is let go
+_STOP_SECONDS = 6.0  # for the store to answer when the service ends
 
 
 class _Job(NamedTuple):
@@ -49,20 +50,31 @@ class Runner:
         self._gate = threading.Lock()
         self._is_stopping = False
         self._flushed_at = time.monotonic()
-        self._is_flush_overdue = False
         self._pruned_at = time.monotonic()
-        self.problem: str | None = None  # why the last tick failed; None: it did not
+        self._probed_at = time.monotonic()
+        self._committed = plane.world.number  # at that time
+        self._outage: str | None = None  # why the store cannot be used, until a probe succeeds
+        self._tick_problem: str | None = None  # why the last tick failed
 
     def start(self) -> None:
         """Begin to tick."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Finish what is under way, refuse what waits behind it, write down what is only in memory, and end."""
+    def stop(self) -> bool:
+        """Finish what is under way, refuse what waits behind it, write down what is only in memory, and end.
+
+        False: the thread still waits for the store and is left behind.
+        """
         with self._gate:
             self._is_stopping = True
             self._jobs.put(None)
-        self._thread.join()
+        self._thread.join(_STOP_SECONDS)
+        return not self._thread.is_alive()
+
+    @property
+    def problem(self) -> str | None:
+        """Why the plane cannot do its work now; None: it can."""
+        return self._outage or self._tick_problem
 
     @property
     def is_alive(self) -> bool:
@@ -88,6 +100,7 @@ class Runner:
         while not self._is_stopping:
             done = self._do_jobs(self._wait_for_jobs())
             self._tick()
+            self._probe_now_and_then()
             for future, result, problem in done:
                 if problem is not None:
                     future.set_exception(problem)
@@ -117,13 +130,15 @@ class Runner:
                 try:
                     done.append((future, act(), None))
                 except BaseException as problem:  # noqa: BLE001 - it belongs to whoever asked
+                    if isinstance(problem, StoreUnavailable):
+                        self._note_outage(problem)
                     done.append((future, None, problem))
         return done
 
     def _sleep_seconds(self) -> float:
         if self.problem is not None:
             return _RETRY_SECONDS
-        longest = _SOON_SECONDS if self._plane.wants_flush else _LONGEST_SLEEP_SECONDS
+        longest = _SOON_SECONDS if self._plane.wants_flush else _PROBE_SECONDS
         if self._plane.retention.is_due:
             longest = _PRUNE_SECONDS
         if self._timekeeper is not None:
@@ -139,42 +154,65 @@ class Runner:
             if self._timekeeper is not None:
                 self._timekeeper.keep_up()
             self._plane.tick()
+        except StoreError as problem:
+            self._note_outage(problem)
         except Exception as problem:
-            if self.problem is None:
+            if self._tick_problem is None:
                 log.exception("tick failed")
-            self.problem = str(problem)
+            self._tick_problem = f"The last tick failed: {problem}"
         else:
-            if self.problem is not None:
+            if self._tick_problem is not None:
                 log.info("tick recovered")
-            self.problem = None
+            self._tick_problem = None
+
+    def _probe_now_and_then(self) -> None:
+        """Commit something small when nothing else was for a while, and until it succeeds after an outage."""
+        if self._outage is None:
+            if self._plane.world.number != self._committed:
+                self._committed = self._plane.world.number
+                self._probed_at = time.monotonic()
+            if time.monotonic() - self._probed_at < _PROBE_SECONDS:
+                return
+        try:
+            self._plane.probe_store()
+        except Exception as problem:  # noqa: BLE001 - whatever it is, nothing can be kept
+            self._note_outage(problem)
+        else:
+            if self._outage is not None:
+                log.info("store available")
+            self._outage = None
+        self._probed_at = time.monotonic()
+
+    def _note_outage(self, problem: Exception) -> None:
+        """Tell of it once; a probe that succeeds ends it."""
+        if self._outage is None:
+            told = {"hint": problem.hint} if isinstance(problem, StoreError) else {"exc_info": problem}
+            log.error("store unavailable", problem=str(problem), **told)
+        self._outage = str(problem)
 
     def _flush_now_and_then(self) -> None:
         pause = _SOON_SECONDS if self._plane.wants_flush else _FLUSH_SECONDS
-        if time.monotonic() - self._flushed_at >= pause:
+        if time.monotonic() - self._flushed_at >= pause and self._outage is None:
             self._flush()
 
     def _flush(self) -> None:
         self._flushed_at = time.monotonic()
         try:
             self._plane.flush()
-        except Exception as problem:  # noqa: BLE001 - the store may be away; the next flush writes it all
-            if not self._is_flush_overdue:
-                log.warning("polls not written", problem=str(problem), hint="it is tried again")
-            self._is_flush_overdue = True
-        else:
-            self._is_flush_overdue = False
+        except Exception as problem:  # noqa: BLE001 - the next flush writes it all
+            self._note_outage(problem)
 
     def _prune_while_idle(self) -> None:
         """Let go of a little of what is too old; not while somebody waits, and not one batch upon the other."""
         retention = self._plane.retention
-        if not retention.is_due or not self._jobs.empty():
+        if not retention.is_due or not self._jobs.empty() or self._outage is not None:
             return
         if time.monotonic() - self._pruned_at < _PRUNE_SECONDS:
             return
         try:
             retention.prune()
-        except Exception as problem:  # noqa: BLE001 - the store may be away; what is old stays a little longer
-            log.warning("history not pruned", problem=str(problem), hint="it is tried again")
+        except Exception as problem:  # noqa: BLE001 - what is old stays a little longer
+            self._note_outage(problem)
             retention.put_off()
         self._pruned_at = time.monotonic()
 
@@ -186,4 +224,5 @@ class Runner:
                 break
             if job is not None and job.future.set_running_or_notify_cancel():
                 job.future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
-        self._flush()
+        if self._outage is None:
+            self._flush()

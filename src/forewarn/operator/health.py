@@ -29,7 +29,7 @@ async def healthz(call: Call, _: Nothing) -> Health | Response:
 async def readyz(call: Call, _: Nothing) -> Health | Response:
     """Ready: the store answers and what is due gets done."""
     if call.office.runner.problem is not None:
-        return refuse(Trouble.NOT_READY, f"The last tick failed: {call.office.runner.problem}", "See the log.")
+        return refuse(Trouble.NOT_READY, call.office.runner.problem, "See the log.")
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             await call.on_plane(call.office.plane.touch_store)

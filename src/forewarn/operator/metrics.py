@@ -5,6 +5,7 @@ One table: the page that Prometheus reads and the reference page are made from i
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
@@ -44,6 +45,12 @@ def _events(office: Office) -> Counter[tuple[str, ...]]:
 
 
 _Gauge, _Counter = GaugeMetricFamily, CounterMetricFamily
+_HEALTHY = Figure(
+    _Gauge,
+    "forewarn_plane_healthy",
+    "1 while the store is available and ticks succeed",
+    lambda office: _one(office.runner.problem is None),
+)
 
 FIGURES = (
     Figure(_Gauge, "forewarn_hosts", "Hosts in the fleet", lambda office: _one(len(office.plane.world.hosts))),
@@ -71,7 +78,7 @@ FIGURES = (
         _Counter,
         "forewarn_operations_ended",
         "Operations by outcome",
-        lambda office: {(outcome,): count for outcome, count in office.plane.ended.items()},
+        lambda office: {(outcome,): count for outcome, count in list(office.plane.ended.items())},
         ("outcome",),
     ),
     Figure(
@@ -108,13 +115,9 @@ FIGURES = (
         lambda office: office.webhooks.figures(lambda each: each.dead),
         ("webhook",),
     ),
-    Figure(
-        _Gauge,
-        "forewarn_plane_healthy",
-        "1 while ticks succeed",
-        lambda office: _one(office.runner.problem is None),
-    ),
+    _HEALTHY,
 )
+_PATIENCE_SECONDS = 3.0
 
 
 class _Scrape:
@@ -137,10 +140,17 @@ def expose(metrics: Iterable[Metric]) -> bytes:
 async def show_metrics(call: Call, _: Nothing) -> Response:
     """Figures for Prometheus."""
 
-    def read(office: Office) -> bytes:
-        return expose(figure.collect(figure.read(office)) for figure in FIGURES)
+    def read(office: Office) -> list[Metric]:
+        return [figure.collect(figure.read(office)) for figure in FIGURES]
 
-    return Response(await call.on_plane(read, call.office), media_type=CONTENT_TYPE_LATEST)
+    office = call.office
+    try:
+        async with asyncio.timeout(_PATIENCE_SECONDS if office.runner.problem is None else 0):
+            metrics = await call.on_plane(read, office)
+    except TimeoutError:  # the plane waits for the store, or is busy; the other figures are as it left them
+        metrics = [each for each in read(office) if each.name != _HEALTHY.name]
+        metrics.append(_HEALTHY.collect(_one(0)))
+    return Response(expose(metrics), media_type=CONTENT_TYPE_LATEST)
 
 
 ENDPOINTS = [Endpoint("GET", "/metrics", show_metrics, "Figures for Prometheus", str, media_type="text/plain")]

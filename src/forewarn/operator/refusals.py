@@ -87,7 +87,9 @@ OCCASIONS = MappingProxyType(
         ),
         Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
         Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),
-        Trouble.NOT_READY: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/readyz`: the last tick failed"),
+        Trouble.NOT_READY: Occasion(
+            HTTPStatus.SERVICE_UNAVAILABLE, "`/readyz`: the store is unavailable, or the last tick failed"
+        ),
         Trouble.STORE_UNAVAILABLE: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "the store does not answer"),
         Trouble.STOPPING: Occasion(
             HTTPStatus.SERVICE_UNAVAILABLE, "the service ends; what was asked was not done"

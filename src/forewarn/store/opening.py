@@ -8,26 +8,34 @@ the SQL that it has compiled, and a set of empty tables to copy.
 
 from __future__ import annotations
 
-import fcntl
 import sqlite3
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import exc
 from sqlalchemy.pool import NullPool
 
-from forewarn.errors import StoreError
+from forewarn.errors import StoreError, StoreUnavailable
+from forewarn.store.sqlite_file import SqliteFile, in_use
 from forewarn.store.tables import REVISIONS, marks, metadata
+
+if TYPE_CHECKING:
+    from forewarn.store.postgresql import PostgresqlServer
 
 _URL_HINT = "Use sqlite:///PATH, sqlite:// (in memory) or postgresql://USER@HOST/DATABASE."
 ADVISORY_LOCK = 0x666F7265_7761726E  # "forewarn"
 _SCHEMA_LOCK = ADVISORY_LOCK + 1
 _PLANE_LOCK = ADVISORY_LOCK + 2
+ANSWER_SECONDS = 3  # a store that is silent for longer is unavailable
+_RETRY_SECONDS = 1.0  # before a server that could not be reached is tried again
+# What was to be written may be a secret; it has no place in the text of an error.
+_ENGINE_OPTIONS: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "hide_parameters": True}
 
 _copying = threading.Lock()
 
@@ -41,21 +49,27 @@ class Opened:
         self._url = _parse(url)
         self.is_sqlite = self._url.get_backend_name() == "sqlite"
         self.is_in_memory = self.is_sqlite and not self._url.database
-        self._engine = self._make_engine()
-        self._lock_file = _lock_file(self._url.database) if exclusive and self._is_file else None
+        self._server = None if self.is_sqlite else self._open_server()
+        self._engine = self._make_engine() if self._server is None else self._server.engine
         self._exclusive = exclusive
         self._connection: sa.Connection | None = None
-
-    @property
-    def _is_file(self) -> bool:
-        return self.is_sqlite and not self.is_in_memory
+        self._is_prepared = False  # the tables are there, so from now on answers come quickly
+        self._unreachable: StoreUnavailable | None = None  # why the server could not be reached
+        self._try_at = 0.0  # when to try that again
+        self._file = SqliteFile(self._url.database) if self._url.database and self.is_sqlite else None
+        if self._file is not None and exclusive:
+            self._file.lock()
 
     def _make_engine(self) -> sa.Engine:
         if self.is_in_memory:
             return _engine_in_memory()
-        waits = {"check_same_thread": False, "timeout": 10} if self.is_sqlite else {"connect_timeout": 10}
+        return _make_engine(self._url, connect_args={"check_same_thread": False, "timeout": ANSWER_SECONDS})
+
+    def _open_server(self) -> PostgresqlServer:
         try:
-            return _make_engine(self._url, connect_args=waits)
+            from forewarn.store.postgresql import PostgresqlServer  # noqa: PLC0415 - where its driver is installed
+
+            return PostgresqlServer(self._url, ANSWER_SECONDS, **_ENGINE_OPTIONS)
         except ModuleNotFoundError as problem:
             raise StoreError(
                 f"The store {self.shown} needs the Python package {problem.name}.",
@@ -71,6 +85,8 @@ class Opened:
     def alive(self) -> sa.Connection:
         """The connection, made now if there is none."""
         if self._connection is None:
+            if self._file is not None:
+                self._file.verify_place()  # SQLite would make a new file
             connection = self._connect()
             try:
                 self._prepare(connection)
@@ -80,14 +96,38 @@ class Opened:
             self._connection = connection
         return self._connection
 
+    def verify(self) -> None:
+        """Raise `StoreUnavailable` unless commits are where a restarted service would look for them."""
+        if self._file is not None:
+            self._file.verify()
+
+    def verify_room(self) -> None:
+        """Raise `StoreUnavailable` when there is no room left for changes; a server says so itself."""
+        if self._file is not None:
+            self._file.verify_space()
+
     def _connect(self) -> sa.Connection:
+        """A new connection; a server that could not be reached is left alone for a moment."""
+        if self._unreachable is not None and time.monotonic() < self._try_at:
+            raise StoreUnavailable(self._unreachable.message, self._unreachable.hint)
         try:
-            return self._engine.connect()
+            connection = self._engine.connect()
         except exc.DBAPIError as problem:
-            raise StoreError(
+            self._unreachable = StoreUnavailable(
                 f"The store {self.shown} cannot be opened: {_first_line(problem)}.",
                 _URL_HINT if self.is_sqlite else "Check that PostgreSQL runs there and lets this user in.",
-            ) from problem
+            )
+            self._try_at = time.monotonic() + _RETRY_SECONDS
+            raise self._unreachable from problem
+        self._unreachable = None
+        return connection
+
+    def connect_apart(self) -> sa.Connection:
+        """A new connection to a server, which has to answer quickly."""
+        connection = self._connect()
+        if self._server is not None:
+            self._server.answer_within(connection, ANSWER_SECONDS)
+        return connection
 
     @contextmanager
     def another(self) -> Iterator[sa.Connection]:
@@ -95,30 +135,41 @@ class Opened:
         if self.is_in_memory:
             yield self.alive()
             return
+        if self._file is not None:
+            self._file.verify_place()
         with self._connect() as connection:
             yield connection
 
     def _prepare(self, connection: sa.Connection) -> None:
-        if self.is_sqlite:
-            try:
-                connection.exec_driver_sql("PRAGMA journal_mode = WAL")
-                connection.exec_driver_sql("PRAGMA synchronous = FULL")
-            except exc.DBAPIError as problem:
-                raise StoreError(
-                    f"The store {self.shown} cannot be opened: {problem.orig}.",
-                    "Name another file, or move this one away.",
-                ) from problem
+        if self._server is None:
+            self._prepare_sqlite(connection)
             return
-        connection.exec_driver_sql("SET idle_in_transaction_session_timeout = '30s'")
-        if (
-            self._exclusive
-            and not connection.execute(sa.select(sa.func.pg_try_advisory_lock(_PLANE_LOCK))).scalar()
-        ):
-            raise _in_use(self.shown)
+        self._server.answer_within(connection, ANSWER_SECONDS if self._is_prepared else None)
+        if self._exclusive and not self._server.take_lock(connection, _PLANE_LOCK):
+            raise in_use(self.shown)
+
+    def _prepare_sqlite(self, connection: sa.Connection) -> None:
+        try:
+            mode = connection.exec_driver_sql("PRAGMA journal_mode = WAL").scalar()
+            connection.exec_driver_sql("PRAGMA synchronous = FULL")
+            connection.exec_driver_sql("SELECT 1 FROM sqlite_master LIMIT 1").all()  # opens the log
+        except (exc.DBAPIError, UnicodeDecodeError) as problem:  # SQLite quotes a damaged schema as it is
+            why = problem.orig if isinstance(problem, exc.DBAPIError) else problem
+            raise StoreError(
+                f"The store {self.shown} cannot be opened: {why}.", "Name another file, or move this one away."
+            ) from problem
+        if self._file is not None and mode == "wal":
+            self._file.attach()
+
+    def prepared(self) -> None:
+        """The tables are there: from now on a server has to answer quickly."""
+        self._is_prepared = True
+        if self._server is not None:
+            self._server.answer_within(self.alive(), ANSWER_SECONDS)
 
     def make_private(self) -> None:
         """Let nobody but the owner read the file; a database server sees to that itself."""
-        if self._is_file:
+        if self._file is not None:
             for ending in ("", "-wal", "-shm"):
                 with suppress(FileNotFoundError):
                     Path(f"{self._url.database}{ending}").chmod(0o600)
@@ -142,13 +193,12 @@ class Opened:
             self._connection = None
         if not self.is_in_memory:
             self._engine.dispose()
-        if self._lock_file is not None:
-            self._lock_file.close()
+        if self._file is not None:
+            self._file.close()
 
 
 def _make_engine(url: sa.URL | str, **options: object) -> sa.Engine:
-    # What was to be written may be a secret; it has no place in the text of an error.
-    return sa.create_engine(url, isolation_level="AUTOCOMMIT", hide_parameters=True, **options)
+    return sa.create_engine(url, **_ENGINE_OPTIONS, **options)
 
 
 @cache
@@ -191,27 +241,6 @@ def _without_user(text: str) -> str:
     return f"{scheme + slashes if slashes else ''}...@{after}" if at else text
 
 
-def _lock_file(database: str | None) -> TextIO:
-    """A locked file beside the database; the lock ends with the process, however it ends."""
-    try:
-        lock = Path(f"{database}.lock").open("w", encoding="ascii")  # noqa: SIM115 - held as long as the store
-    except OSError as problem:
-        raise StoreError(f"The store sqlite:///{database} cannot be opened: {problem.strerror}.") from problem
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise _in_use(f"sqlite:///{database}") from None
-    return lock
-
-
-def _in_use(shown: str) -> StoreError:
-    return StoreError(
-        f"The store {shown} is in use by another forewarn service.",
-        "Stop that one first, or name another store with --store.",
-    )
-
-
 def prepare_schema(opened: Opened, migrate: Callable[[sa.Connection], None]) -> None:
     """Make the tables of a fresh store, bring older ones up to date, refuse newer ones."""
     connection = opened.alive()
@@ -225,6 +254,7 @@ def prepare_schema(opened: Opened, migrate: Callable[[sa.Connection], None]) -> 
     finally:
         if not opened.is_sqlite:
             connection.execute(sa.select(sa.func.pg_advisory_unlock(_SCHEMA_LOCK)))
+    opened.prepared()
 
 
 def _prepare_schema(opened: Opened, connection: sa.Connection, migrate: Callable[[sa.Connection], None]) -> None:

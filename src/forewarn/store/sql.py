@@ -7,6 +7,7 @@ those who have not.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.rollout import RolloutState, TurnState
 from forewarn.core.terms import VmState
 from forewarn.core.world import Changes, Deed, Entity
-from forewarn.errors import StaleWrite, StoreError, StoreUnavailable
+from forewarn.errors import ForewarnError, StaleWrite, StoreError, StoreUnavailable
 from forewarn.store.codec import instant, micros
 from forewarn.store.opening import ADVISORY_LOCK, Opened, prepare_schema
 from forewarn.store.statements import Statements, statements_with
@@ -35,6 +36,7 @@ _IN_ORDER: dict[sa.Table, tuple[sa.Column[Any], ...]] = {
     turns: (turns.c.rollout, turns.c.position),
 }
 _WHERE_WE_ARE = sa.select(marks.c.number, marks.c.shown)
+_DAMAGED_HINT = "Restore it from a backup, or name another store with --store."
 _BEGIN_READING = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"  # all its queries see the same
 
 
@@ -172,9 +174,9 @@ class SqlStore:
             prepare_schema(self._opened, _migrate)
         except BaseException as problem:
             self._opened.close()
-            if isinstance(problem, exc.DBAPIError):
-                raise _unopened(self.address, problem) from problem
-            raise
+            if isinstance(problem, ForewarnError) or not isinstance(problem, Exception):
+                raise
+            raise _unopened(self.address, problem) from problem
         self._statements = statements_with("?" if self._opened.is_sqlite else "%s")
 
     @property
@@ -194,6 +196,32 @@ class SqlStore:
                 raise _unavailable(problem) from problem
             raise
         self._guarded(lambda: connection.exec_driver_sql("COMMIT"))
+        self._opened.verify()
+
+    def verify_room(self) -> None:
+        """Raise `StoreUnavailable` when the disk has no room for changes."""
+        self._opened.verify_room()
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Around whatever reads the store at start: content that makes no sense is refused with a sentence."""
+        try:
+            yield
+        except ForewarnError:
+            raise
+        except Exception as problem:
+            raise StoreError(
+                f"The store {self.address} cannot be read: {type(problem).__name__}: {problem}.", _DAMAGED_HINT
+            ) from problem
+
+    @property
+    def is_on_server(self) -> bool:
+        """Whether others may keep tables of their own beside it."""
+        return not self._opened.is_sqlite
+
+    def connect_apart(self) -> sa.Connection:
+        """A connection of its own, outside every transaction of the store; whoever asked closes it."""
+        return self._opened.connect_apart()
 
     @property
     def reads_apart(self) -> bool:
@@ -215,6 +243,7 @@ class SqlStore:
 
     def _begin(self) -> sa.Connection:
         connection = self._opened.alive()
+        self._opened.verify()  # nothing is written to a file that is lost
         if self._opened.is_sqlite:
             connection.exec_driver_sql("BEGIN IMMEDIATE")
         else:
@@ -244,14 +273,18 @@ class SqlStore:
         self._opened.close()
 
 
-def _unopened(address: str, problem: exc.DBAPIError) -> StoreError:
+def _unopened(address: str, problem: Exception) -> StoreError:
+    why = problem.orig if isinstance(problem, exc.DBAPIError) else problem
     return StoreError(
-        f"The store {address} cannot be opened: {str(problem.orig).strip()}.", "Name another store with --store."
+        f"The store {address} cannot be opened: {str(why).strip()}.", "Name another store with --store."
     )
 
 
 def _unavailable(problem: exc.DBAPIError) -> StoreUnavailable:
-    return StoreUnavailable(f"The store did not answer: {str(problem.orig).strip()}")
+    is_damaged = type(problem.orig) is sqlite3.DatabaseError  # what passes has a class of its own
+    return StoreUnavailable(
+        f"The store did not answer: {str(problem.orig).strip()}", _DAMAGED_HINT if is_damaged else ""
+    )
 
 
 def _migrate(connection: sa.Connection) -> None:

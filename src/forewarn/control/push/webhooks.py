@@ -35,7 +35,7 @@ SECRET_PREFIX = "fwh_"  # noqa: S105 - by which one is known when it turns up wh
 _SECRET_BYTES = 32
 _ID_BYTES = 4
 _BOOKS_SECONDS = 0.25  # between two batches
-_LAST_SECONDS = 5.0  # for the last one
+_LAST_SECONDS = 2.0  # for the last one
 
 Submit = Callable[[Callable[[], None]], Future[None]]
 
@@ -98,8 +98,9 @@ class Webhooks:
         self._courier.stop()
         self._is_stopping.set()
         self._courier.wants_books.set()
-        self._keeper.join()
-        self._write_down_somehow(_LAST_SECONDS)
+        self._keeper.join(_LAST_SECONDS)
+        if not self._keeper.is_alive():  # else it waits for the store, as this would
+            self._write_down_somehow(_LAST_SECONDS)
 
     # What the plane has committed.
 

@@ -1,0 +1,102 @@
+"""The simulated machines remember what was done to them, wherever the store is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from forewarn.clock import VirtualClock
+from forewarn.core.operation import Attempt
+from forewarn.core.terms import Action
+from forewarn.drivers.machines import Machines, Trouble
+from tests.crash.process import ServiceProcess
+from tests.running import wait_until
+from tests.store.databases import fresh_database
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+Reopen = Callable[[], Machines]
+
+
+def connect_to(address: str) -> Callable[[], sa.Connection]:
+    url = sa.make_url(address).set(drivername="postgresql+psycopg")
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    return engine.connect
+
+
+@pytest.fixture(params=["file", "postgresql"])
+def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Reopen]:
+    """Opens the same ledger, again and again."""
+    opened: list[Machines] = []
+    connect = connect_to(fresh_database("postgresql", tmp_path)) if request.param == "postgresql" else None
+
+    def open_it() -> Machines:
+        opened.append(Machines.open(tmp_path / "machines.db") if connect is None else Machines.on_server(connect))
+        return opened[-1]
+
+    yield open_it
+    for each in opened:
+        each.close()
+
+
+def attempt(operation: str, vm: str) -> Attempt:
+    return Attempt(operation, vm, Action.REBOOT, NOON, NOON + timedelta(hours=1), "host")
+
+
+def test_ledger_keeps_every_effect_in_order_for_the_next_process(reopen: Reopen):
+    machines, clock = reopen(), VirtualClock(NOON)
+    for operation, vm in (("a", "one"), ("b", "two"), ("a", "one")):
+        machines.act(attempt(operation, vm), clock, timedelta(minutes=1))
+
+    found = reopen()
+
+    assert [(each.operation, each.vm) for each in found.ledger()] == [("a", "one"), ("b", "two"), ("a", "one")]
+    effect = found.effect_of("b", "two")
+    assert effect is not None
+    assert (effect.began_at, effect.left(clock)) == (NOON, timedelta(minutes=1))
+    assert found.effect_of("b", "one") is None
+
+
+def test_trouble_that_was_ordered_strikes_as_often_as_it_was_ordered(reopen: Reopen):
+    machines, clock = reopen(), VirtualClock(NOON)
+    machines.order("one", Trouble.HANGS)
+    machines.order("one", Trouble.FAILS)
+    machines.order("two", Trouble.FAILS, times=2)
+    for vm in ("one", "two", "one", "two", "one", "two"):
+        machines.act(attempt("a", vm), clock, timedelta(minutes=1))
+
+    troubles = [each.trouble for each in reopen().ledger()]
+
+    assert troubles == [Trouble.HANGS, Trouble.FAILS, Trouble.FAILS, Trouble.FAILS, None, None]
+
+
+def test_reboot_is_carried_out_once_when_the_service_is_killed_amid_it_on_postgresql(tmp_path: Path):
+    store, fleet = fresh_database("postgresql", tmp_path), tmp_path / "fleet.toml"
+    fleet.write_text('[[hosts]]\nname = "host"\n[[vms]]\nname = "one"\nhost = "host"\n')
+    arguments = (f"--store={store}", f"--fleet={fleet}", "--lead=2", "--simulated-seconds=reboot=5")
+    service = ServiceProcess(tmp_path, *arguments)
+
+    def begun() -> int:
+        return len([line for line in service.log if line["event"] == "action begins"])
+
+    service.start()
+    machines = Machines.on_server(connect_to(store))
+    try:
+        accepted = service.call("POST", "/v1/vms/one/restart")[1]["operation"]["id"]
+        wait_until(lambda: len(machines.ledger()) == 1, "the reboot to begin")
+        service.kill()
+        service.start()
+        wait_until(
+            lambda: service.call("GET", f"/v1/operations/{accepted}")[1]["phase"] == "Completed",
+            "the reboot to end",
+        )
+        effects = [(each.operation, each.vm, each.action) for each in machines.ledger()]
+    finally:
+        service.kill()
+        machines.close()
+
+    assert effects == [(accepted, "one", "reboot")]
+    assert begun() == 1
