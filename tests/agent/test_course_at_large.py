@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -256,10 +257,15 @@ def _acted(run) -> bool:
 
 TestAtLarge = AtLarge.TestCase
 TestAtLarge.settings = settings(
-    max_examples=300,
+    max_examples=120,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
+
+
+@pytest.mark.long
+class TestAtLargeForLong(AtLarge.TestCase):
+    settings = settings(TestAtLarge.settings, max_examples=1000)

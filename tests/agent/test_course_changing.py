@@ -218,7 +218,7 @@ class Changing(RuleBasedStateMachine):
 
 
 _REPEATABLE = settings(
-    max_examples=400,
+    max_examples=150,
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
@@ -227,6 +227,11 @@ _REPEATABLE = settings(
 )
 TestChanging = Changing.TestCase
 TestChanging.settings = _REPEATABLE
+
+
+@pytest.mark.long
+class TestChangingForLong(Changing.TestCase):
+    settings = settings(_REPEATABLE, max_examples=1000)
 
 
 def _is_the_same_for_any_type(case: Case, run: Run, step: Step) -> bool:
