@@ -22,7 +22,7 @@ from forewarn.agent.handlers.proc import is_alive, is_session_of, process
 from forewarn.agent.handlers.processes import run_minded
 from tests.agent.shell import until_there
 from tests.agent.tasks import EVENT, attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 COMMAND = find("command")
 

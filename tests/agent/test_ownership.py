@@ -57,6 +57,8 @@ def test_a_directory_of_the_agents_own_user_is_used(state: Path):
     refuse_foreign_directory(state, own_user())
     refuse_foreign_directory(state / "not" / "there", own_user())
 
+    assert check(state).code == 0
+
 
 def test_a_directory_that_another_user_owns_is_refused(state: Path):
     user = given_away(state)

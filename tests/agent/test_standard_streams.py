@@ -7,13 +7,12 @@ import sys
 
 import pytest
 
-from tests.agent.running_command import FOREWARN, Outcome, bare, process
+from tests.agent.running_command import AGENT, Outcome, bare, process
 
-AS_INSTALLED = (FOREWARN, "agent")
 AS_A_MODULE = (sys.executable, "-m", "forewarn.agent")
 FULL = "/dev/full"
 
-both = pytest.mark.parametrize("beginning", [AS_INSTALLED, AS_A_MODULE], ids=["installed", "as a module"])
+both = pytest.mark.parametrize("beginning", [AGENT, AS_A_MODULE], ids=["installed", "as a module"])
 
 
 def redirected(beginning: tuple[str, ...], how: str, *arguments: str) -> Outcome:

@@ -150,7 +150,9 @@ def test_a_child_that_leaves_the_session_of_its_command_is_ended_too(tmp_path: P
         if pid_file.exists():
             break
 
-    wait_until(lambda: _is_gone(int(pid_file.read_text())), "the child to be gone")
+    pid = int(pid_file.read_text())
+    wait_until(lambda: _is_gone(pid), "the child to be gone")
+    assert _is_gone(pid)
 
 
 def _is_gone(pid: int) -> bool:

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Optional
 
 from forewarn import __version__
 from forewarn.agent import handlers, rules
@@ -40,7 +41,7 @@ class CannotBegin(Exception):
     """Why the agent does not run, in a sentence with what to do."""
 
 
-OpenJournal = Callable[[Path | None], Journal]
+OpenJournal = Callable[[Optional[Path]], Journal]
 
 
 def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:

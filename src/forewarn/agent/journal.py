@@ -26,7 +26,8 @@ _LOST = (
     " something is to be undone. Events that are there now are held until they are released."
 )
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # there is none on Windows
-_SPOILT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_CORRUPT, _NO_DATABASE = 11, 26  # SQLite's codes, which Python names since 3.11
+_SPOILT_IN_WORDS = ("malformed", "file is not a database")  # before that, it does not tell the codes
 
 
 class JournalProblem(Exception):
@@ -253,12 +254,14 @@ def _refuse_spoilt(rows: sqlite3.Connection) -> None:
 class _Spoilt(sqlite3.DatabaseError):
     """The file is a database, and broken."""
 
-    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    sqlite_errorcode = _CORRUPT
 
 
 def _is_spoilt(problem: sqlite3.Error) -> bool:
-    code: int = getattr(problem, "sqlite_errorcode", 0)
-    return code & 0xFF in _SPOILT
+    code: int | None = getattr(problem, "sqlite_errorcode", None)
+    if code is None:
+        return any(words in str(problem) for words in _SPOILT_IN_WORDS)
+    return code & 0xFF in {_CORRUPT, _NO_DATABASE}
 
 
 class Held(Exception):

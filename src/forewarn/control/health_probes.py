@@ -11,6 +11,7 @@ import secrets
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -97,7 +98,7 @@ def _end_all(top: int, mark: bytes) -> None:
         for pid in family:
             with suppress(OSError):  # gone meanwhile, or another user's
                 os.kill(pid, signal.SIGKILL)
-        time.sleep(_LOOK_SECONDS)
+        threading.Event().wait(_LOOK_SECONDS)
 
 
 def _family(top: int, mark: bytes) -> set[int]:

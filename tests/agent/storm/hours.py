@@ -15,11 +15,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 ENDPOINT = "endpoint"  # the name of the endpoint's threads; only those that hold a request are waited for
-BEGINNING = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+BEGINNING = datetime(2026, 3, 2, 12, 0, tzinfo=timezone.utc)
 _GLANCE_SECONDS = 0.0003  # of real time
 _MOST_GLANCES = 200_000
 _LEAST_SECONDS = 1e-6  # of any wait: less may be too little for a sum of floats to grow

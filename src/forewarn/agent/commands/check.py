@@ -43,7 +43,7 @@ def _check_files(settings: Settings) -> Iterator[str]:
     try:
         owner = place.stat().st_uid if place.exists() else own_user()
         if owner not in {own_user(), 0}:
-            yield f"state_dir: {place} belongs to {name_of(owner)}: the agent refuses it unless it runs as that user."
+            yield f"state_dir: {place} belongs to {name_of(owner)}; only an agent of that user takes it."
         refuse_foreign_directory(place, owner)
         if settings.audit_file is not None:
             yield from _check_audit_file(settings.audit_file, owner)

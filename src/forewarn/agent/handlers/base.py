@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from forewarn.agent.case import Direction
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Event
 
 
@@ -111,7 +112,7 @@ class Handler(Protocol):
 def grace_seconds_of(options: Mapping[str, Any]) -> float:
     """How long the options give what is running to end of itself, once its time is up."""
     said = options.get("grace_seconds", 0)
-    return float(said) if isinstance(said, int | float) else 0.0
+    return float(said) if isinstance(said, (int, float)) else 0.0
 
 
 def with_defaults(table: Iterable[Option], said: Mapping[str, Any]) -> dict[str, Any]:

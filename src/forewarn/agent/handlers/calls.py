@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from forewarn import __version__
+from forewarn.agent.compat import dataclass
 from forewarn.agent.handlers.deadline import Deadline
 
 if TYPE_CHECKING:
