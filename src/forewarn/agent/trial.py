@@ -166,6 +166,7 @@ class Trial:
             stop=stop,
             seconds_to_not_before=(not_before - self._clock.now()).total_seconds() if not_before else None,
             memory=memory,
+            is_test=True,
             was_done=move.direction is Direction.UNDO
             and self._case.runs[step.name, Direction.DO].outcome is Outcome.DONE,
         )

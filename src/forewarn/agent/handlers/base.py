@@ -48,6 +48,7 @@ class Task:
     seconds_to_not_before: float | None = None  # for handlers that want to know
     memory: Path | None = None  # a directory of the step's effect: the same for its undo, and for every event
     was_done: bool = False  # an undo: whether the step had succeeded, and not only begun
+    is_test: bool = False  # for an invented event: whoever is told of it is told so
 
     @property
     def key(self) -> str:
