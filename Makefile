@@ -20,16 +20,19 @@ AZURE_CLI := .venv-azure-cli
 NEWER_PYTHONS := 3.14 3.13 3.12
 FAST_TESTS := $(addprefix tests/,control core edge rest rollouts store wire)
 
-.PHONY: help install agent run test test-newest test-part test-all system-packages azure-clients simulate soak lint \
-        format docs bench clean
+# The agent's tests also run on these, in virtual environments without the service.
+AGENT_PYTHONS := 3.9 3.13
+
+.PHONY: help install agent run test test-newest test-part test-agent test-all system-packages azure-clients simulate \
+        soak lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 
 install: $(VENV)/.installed ## .venv with .venv/bin/forewarn, and nothing more
 
-agent: ## dist/forewarn-agent.pyz: the program in the guest, one file for Python 3.11 or later
-	@$(PYTHON) tools/agent_file.py dist/forewarn-agent.pyz
+agent: $(VENV)/.agent-installed ## dist/forewarn-agent.pyz: the program in the guest, one file for Python 3.9 or later
+	@$(BIN)/python tools/agent_file.py dist/forewarn-agent.pyz
 
 run: install ## the demo: a small fleet, simulated guests, something always going on
 	@$(BIN)/forewarn serve --demo
@@ -37,7 +40,7 @@ run: install ## the demo: a small fleet, simulated guests, something always goin
 test: $(VENV)/.test-installed ## every test that needs no root and no system package
 	$(BIN)/pytest -n auto -m "not system and not long"
 
-test-all: $(VENV)/.test-installed system-packages azure-clients ## on Debian as root: everything, nothing skipped
+test-all: $(VENV)/.test-installed system-packages azure-clients test-agent ## on Debian as root: everything, nothing skipped
 	$(BIN)/pytest -n $(WORKERS)
 
 test-newest: ## a fast part of the tests on the newest Python on this machine
@@ -52,6 +55,12 @@ test-newest: ## a fast part of the tests on the newest Python on this machine
 
 test-part: $(VENV)/.test-installed
 	$(BIN)/pytest -n auto -m "not system and not long" $(FAST_TESTS)
+
+test-agent: $(AGENT_PYTHONS:%=test-agent-%) ## the agent's tests on the oldest and the newest Python that guests may have
+
+test-agent-%: .venv-agent-%/.installed
+	PYTHONPATH=src $(<D)/bin/pytest -n $(WORKERS) -m "not system and not long" --confcutdir=tests/agent \
+	  --ignore=tests/agent/with_service tests/agent
 
 simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
 	$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),0-999)
@@ -78,7 +87,8 @@ bench: $(VENV)/.test-installed ## the benchmarks, each next to a peer in the sam
 	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
-	rm -rf $(VENV) $(NEWER_PYTHONS:%=.venv-%) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) $(NEWER_PYTHONS:%=.venv-%) .venv-agent-* $(AZURE_OLD) $(AZURE_CLI) dist
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 system-packages:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
@@ -92,19 +102,29 @@ $(VENV)/.installed: pyproject.toml $(BIN)/python
 	$(PIP) .
 	@touch $@
 
+$(VENV)/.agent-installed: pyproject.toml $(BIN)/python
+	$(PIP) '.[agent-file]'
+	@touch $@ $(VENV)/.installed
+
 $(VENV)/.test-installed: pyproject.toml $(BIN)/python
 	$(PIP) '.[test]'
-	@touch $@ $(VENV)/.installed
+	@touch $@ $(VENV)/.agent-installed $(VENV)/.installed
 
 $(VENV)/.lint-installed: pyproject.toml $(BIN)/python
 	$(PIP) '.[lint]'
-	@touch $@ $(VENV)/.test-installed $(VENV)/.installed
+	@touch $@ $(VENV)/.test-installed $(VENV)/.agent-installed $(VENV)/.installed
 
 $(AZURE_OLD)/.installed: AZURE_PACKAGE := azure-mgmt-compute==30.6.0
 $(AZURE_CLI)/.installed: AZURE_PACKAGE := azure-cli
 $(AZURE_OLD)/.installed $(AZURE_CLI)/.installed: Makefile
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/pip install --quiet --disable-pip-version-check $(AZURE_PACKAGE)
+	@touch $@
+
+.PRECIOUS: .venv-agent-%/.installed
+.venv-agent-%/.installed: pyproject.toml
+	python=$$($(PYTHON) tools/pythons.py $*) && $$python -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check hypothesis pytest pytest-xdist tomli
 	@touch $@
 
 $(BIN)/python:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tests.running import ROOT
+from tests.waiting import ROOT
 
 _PATIENCE_SECONDS = 60  # with a program that does not end
 

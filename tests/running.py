@@ -5,21 +5,32 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import random
-import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 from forewarn.cli.serve import loop_factory
 from forewarn.config import Settings
 from forewarn.service import Service
 from forewarn.wire.fleet_file import read_json
+from tests.waiting import ROOT, as_typed, free_port, wait_until
+
+__all__ = [
+    "ROOT",
+    "START",
+    "Guest",
+    "Reply",
+    "RunningService",
+    "as_typed",
+    "call",
+    "free_port",
+    "running",
+    "wait_until",
+]
 
 START = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 
@@ -179,30 +190,3 @@ def running(fleet: dict[str, Any] | None = None, **settings: Any) -> Iterator[Ru
         yield service
     finally:
         service.stop()
-
-
-def free_port() -> int:
-    """A port that nobody uses, below those that the kernel gives to clients: so it stays free."""
-    for port in random.Random().sample(range(10_240, 32_768), 100):
-        with socket.socket() as probe, suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("a hundred ports are all in use")
-
-
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
-    """Wait for another process or thread; bounded, and the failure says what was waited for."""
-    deadline = threading.Event()
-    for _ in range(int(seconds * 100)):
-        if condition():
-            return
-        deadline.wait(0.01)
-    raise AssertionError(f"waited {seconds} s for {what}")
-
-
-def as_typed(*command: str) -> list[str]:
-    """The command as at a terminal: what is ignored where the tests run, as under nohup, it does not ignore."""
-    return ["env", "--default-signal", *command]
-
-
-ROOT = Path(__file__).parent.parent

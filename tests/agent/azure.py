@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -87,7 +87,7 @@ def event(event_id: str = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA", **said: Any) -
 
 def http_date(instant: datetime) -> str:
     """An instant as headers and NotBefore have it."""
-    return instant.astimezone(UTC).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    return instant.astimezone(timezone.utc).strftime("%a, %d %b %Y %H:%M:%S GMT")
 
 
 class Azure:
@@ -97,7 +97,7 @@ class Azure:
         self.name = name
         self.versions: Sequence[str] = VERSIONS
         self.has_tags = False  # ETag and If-None-Match, as one sample of Microsoft's uses them
-        self.now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.now: Callable[[], datetime] = lambda: datetime.now(timezone.utc)
         self.asked: list[Asked] = []
         self.approved: list[str] = []
         self.first_delay_seconds = 0.0

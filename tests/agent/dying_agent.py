@@ -19,7 +19,7 @@ from forewarn.agent.handlers import find, minding, processes
 from forewarn.agent.handlers.base import Result
 from tests.agent.shell import until_there
 from tests.agent.tasks import attempt
-from tests.running import ROOT
+from tests.waiting import ROOT
 
 COMMAND = find("command")
 

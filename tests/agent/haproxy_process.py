@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 _CONFIG = """
 global

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 from forewarn.agent import rules
 from forewarn.agent.case import Case, Direction
@@ -23,11 +23,11 @@ from forewarn.agent.policy import Profile, Rule
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Watcher
 from tests.agent.looking import QUICK
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 OK = Result(is_done=True)
 BAD = Result(is_done=False, note="exit status 3")
-Play = Callable[[Task], Result | None]
+Play = Callable[[Task], Optional[Result]]
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from forewarn.agent import course, steps
@@ -25,7 +25,7 @@ from forewarn.agent.events import STARTED, Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Step
 from forewarn.agent.scene import View
 
-NOW = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
+NOW = datetime(2026, 3, 2, 12, 0, 0, tzinfo=timezone.utc)
 DO, UNDO = Direction.DO, Direction.UNDO
 DONE, FAILED, BEGUN, SKIPPED = Outcome.DONE, Outcome.FAILED, Outcome.BEGUN, Outcome.SKIPPED
 
@@ -131,7 +131,7 @@ class World:
         raise AssertionError("the course never comes to rest")
 
     def _make(self, event: str, move: course.Move) -> bool:
-        is_step = isinstance(move, steps.StepMove)
+        is_step = isinstance(move, steps.STEP_MOVES)
         has_moved = self._take_step(event, move) if is_step else self._take_note(event, move)
         if has_moved:
             self.made.append((event, move))
@@ -139,69 +139,67 @@ class World:
 
     def _take_step(self, event: str, move: course.Move) -> bool:
         case = self.cases[event]
-        match move:
-            case steps.Begin():
-                last = case.run(move.step.name, move.direction)
-                run = Run(
-                    BEGUN,
-                    move.try_number,
-                    self.now,
-                    boot=self.view.boot,
-                    tries_before=last.tries_before if last else 0,
-                    until=self.now + timedelta(seconds=move.seconds),
-                    order=next_order(*self.cases.values()),
-                    profile=case.profile,
-                    recipe=recipe_of(move.step, case.event.type) if move.direction is DO else None,
-                )
-                self.acted.append((event, move.step.name, move.direction))
-                self.cases[event] = with_run(case, move.step.name, move.direction, run)
-            case steps.Skip():
-                run = Run(SKIPPED, 0, self.now, self.now, note=move.why)
-                self.cases[event] = with_run(case, move.step.name, move.direction, run)
-            case steps.Rely():
-                run = Run(
-                    DONE,
-                    0,
-                    self.now,
-                    self.now,
-                    boot=self.view.boot,
-                    of_event=move.of_event,
-                    order=next_order(*self.cases.values()),
-                    profile=case.profile,
-                    recipe=recipe_of(move.step, case.event.type),
-                )
-                self.cases[event] = with_run(case, move.step.name, DO, run)
-            case steps.GiveUp():
-                run = Run(FAILED, UNDO_TRIES, self.now, self.now, note=move.why)
-                self.cases[event] = with_run(case, move.name, UNDO, run)
-            case steps.Stop():
-                self.stopped.append((event, move.step.name))
-                return False
+        if isinstance(move, steps.Begin):
+            last = case.run(move.step.name, move.direction)
+            run = Run(
+                BEGUN,
+                move.try_number,
+                self.now,
+                boot=self.view.boot,
+                tries_before=last.tries_before if last else 0,
+                until=self.now + timedelta(seconds=move.seconds),
+                order=next_order(*self.cases.values()),
+                profile=case.profile,
+                recipe=recipe_of(move.step, case.event.type) if move.direction is DO else None,
+            )
+            self.acted.append((event, move.step.name, move.direction))
+            self.cases[event] = with_run(case, move.step.name, move.direction, run)
+        elif isinstance(move, steps.Skip):
+            run = Run(SKIPPED, 0, self.now, self.now, note=move.why)
+            self.cases[event] = with_run(case, move.step.name, move.direction, run)
+        elif isinstance(move, steps.Rely):
+            run = Run(
+                DONE,
+                0,
+                self.now,
+                self.now,
+                boot=self.view.boot,
+                of_event=move.of_event,
+                order=next_order(*self.cases.values()),
+                profile=case.profile,
+                recipe=recipe_of(move.step, case.event.type),
+            )
+            self.cases[event] = with_run(case, move.step.name, DO, run)
+        elif isinstance(move, steps.GiveUp):
+            run = Run(FAILED, UNDO_TRIES, self.now, self.now, note=move.why)
+            self.cases[event] = with_run(case, move.name, UNDO, run)
+        elif isinstance(move, steps.Stop):
+            self.stopped.append((event, move.step.name))
+            return False
         return True
 
     def _take_note(self, event: str, move: course.Move) -> bool:
         case = self.cases[event]
-        match move:
-            case course.NotePrepared():
-                self.cases[event] = replace(case, prepared_at=self.now)
-            case course.NoteLost():
-                for name in move.steps:
-                    done = self.cases[event].runs[name, DO]
-                    self.cases[event] = with_run(self.cases[event], name, DO, lost(done))
-                self.cases[event] = replace(self.cases[event], prepared_at=None)
-            case course.NoteUnprepared():
-                self.cases[event] = replace(case, prepared_at=None)
-            case course.NoteRenamed():
-                self.cases[event] = with_other_names(case, move.names)
-            case course.LookAgain():
-                return False
-            case course.Approve():
-                self.approved.append(event)
-                self.cases[event] = replace(case, consent=Consent.GIVEN, consent_by=move.by, consent_at=self.now)
-            case course.NoteUnconfirmed():
-                self.cases[event] = replace(case, unconfirmed_at=self.now)
-            case course.Close():
-                self.cases[event] = replace(case, closed_at=self.now)
+        if isinstance(move, course.NotePrepared):
+            self.cases[event] = replace(case, prepared_at=self.now)
+        elif isinstance(move, course.NoteLost):
+            for name in move.steps:
+                done = self.cases[event].runs[name, DO]
+                self.cases[event] = with_run(self.cases[event], name, DO, lost(done))
+            self.cases[event] = replace(self.cases[event], prepared_at=None)
+        elif isinstance(move, course.NoteUnprepared):
+            self.cases[event] = replace(case, prepared_at=None)
+        elif isinstance(move, course.NoteRenamed):
+            self.cases[event] = with_other_names(case, move.names)
+        elif isinstance(move, course.LookAgain):
+            return False
+        elif isinstance(move, course.Approve):
+            self.approved.append(event)
+            self.cases[event] = replace(case, consent=Consent.GIVEN, consent_by=move.by, consent_at=self.now)
+        elif isinstance(move, course.NoteUnconfirmed):
+            self.cases[event] = replace(case, unconfirmed_at=self.now)
+        elif isinstance(move, course.Close):
+            self.cases[event] = replace(case, closed_at=self.now)
         return True
 
     # What a test asks.

@@ -24,7 +24,7 @@ from forewarn.agent.journal import Journal
 from forewarn.agent.policy import Approval, Profile, Rule, Step, Together
 from forewarn.agent.settings import Peers, Settings
 from tests.agent.running_command import bare
-from tests.running import ROOT, wait_until
+from tests.waiting import ROOT, wait_until
 
 
 @dataclass(frozen=True)

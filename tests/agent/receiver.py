@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, Union
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Got:
         return json.loads(self.body)
 
 
-Answer = tuple[int, bytes] | tuple[int, bytes, dict[str, str]]
+Answer = Union[tuple[int, bytes], tuple[int, bytes, dict[str, str]]]
 
 
 @dataclass

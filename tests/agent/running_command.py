@@ -15,7 +15,9 @@ from unittest.mock import patch
 
 from forewarn.agent.commands import run_command
 
-FOREWARN = str(Path(sys.executable).parent / "forewarn")
+FOREWARN = Path(sys.executable).parent / "forewarn"
+# A Python that is too old for the service has no command `forewarn`.
+AGENT = (str(FOREWARN), "agent") if FOREWARN.exists() else (sys.executable, "-m", "forewarn.agent")
 
 
 class Outcome(NamedTuple):

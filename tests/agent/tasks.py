@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ EVENT = Event(
     id="4F1C9A02-0000-4000-8000-000000000001",
     type="Reboot",
     resources=("web-3", "web-4"),
-    not_before=datetime(2026, 3, 2, 12, 15, tzinfo=UTC),
+    not_before=datetime(2026, 3, 2, 12, 15, tzinfo=timezone.utc),
     source="Platform",
     description='Host "blade <7>" & friends:\nnew firmware',
     duration_seconds=120,

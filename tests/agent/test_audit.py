@@ -18,7 +18,7 @@ from tests.agent.kept import Stage, kept
 from tests.agent.little_world import DO, FAILED, NOW, UNDO, a_profile, a_run, a_step
 from tests.agent.outputs import files_no_longer_than
 from tests.agent.test_journal import FULL
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 PROFILE = a_profile(a_step(), a_step("stop"))
 CLOSED = replace(

@@ -152,16 +152,15 @@ def test_a_journal_that_begins_beside_a_broken_one_knows_until_it_is_told_that_s
 @pytest.mark.parametrize("loss", ["set aside", "taken away", "empty", "without its table"])
 def test_a_journal_that_begins_empty_where_there_was_one_says_that_it_is_lost(tmp_path: Path, loss: str):
     path, _ = a_file_of(3, tmp_path)
-    match loss:
-        case "set aside":  # by one who got no further
-            path.rename(tmp_path / "journal.db.broken-1")
-        case "taken away":
-            path.unlink()
-        case "empty":
-            path.write_bytes(b"")
-        case "without its table":
-            with closing(sqlite3.connect(path)) as rows:
-                rows.execute("DROP TABLE cases")
+    if loss == "set aside":  # by one who got no further
+        path.rename(tmp_path / "journal.db.broken-1")
+    elif loss == "taken away":
+        path.unlink()
+    elif loss == "empty":
+        path.write_bytes(b"")
+    elif loss == "without its table":
+        with closing(sqlite3.connect(path)) as rows:
+            rows.execute("DROP TABLE cases")
 
     with closing(Journal(tmp_path)) as journal:
         assert journal.is_after_a_loss

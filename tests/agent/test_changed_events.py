@@ -15,7 +15,7 @@ from forewarn.agent.policy import Approval, Profile, Rule, Together
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Gate, Stage, kept
 from tests.agent.little_world import a_profile, a_step
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 LIGHT = a_profile(a_step("note"), name="light", together=Together.EACH)
 NEVER = a_profile(name="never", approval=Approval.NEVER)

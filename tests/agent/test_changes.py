@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from forewarn.agent.changes import CannotApprove, Change, Register, What
 from forewarn.agent.events import Document, Event, Sighting
 
-NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+NOW = datetime(2026, 3, 2, 12, tzinfo=timezone.utc)
 EVENT = Event("A", "Reboot", resources=("web-0",), not_before=NOW + timedelta(minutes=15))
 STARTED = replace(EVENT, status="Started", not_before=None)
 

@@ -22,7 +22,7 @@ from forewarn.agent.handlers.proc import is_alive, is_session_of, process
 from forewarn.agent.handlers.processes import run_minded
 from tests.agent.shell import until_there
 from tests.agent.tasks import EVENT, attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 COMMAND = find("command")
 
@@ -105,6 +105,7 @@ def test_the_event_comes_as_variables_with_the_names_that_webdevops_uses(tmp_pat
         "EVENT_DIRECTION": "do",
         "EVENT_TRY": "1",
         "EVENT_KEY": f"{EVENT.id}/drain/do",
+        "EVENT_TEST": "false",
         "EVENT_SECONDS_LEFT": "33",
         "EVENT_SECONDS_TO_NOTBEFORE": "900",
     }

@@ -19,7 +19,7 @@ from tests.agent.dying_agent import killed_at_every_line
 from tests.agent.lone_agent import lone_agent
 from tests.agent.shell import until_there
 from tests.agent.tasks import attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 COMMAND = find("command")
 
@@ -104,7 +104,8 @@ def test_a_taken_over_command_that_hangs_ends_with_all_that_it_started_when_its_
 def test_a_process_that_is_not_the_commands_is_not_ended_whatever_its_claim_says(tmp_path):
     options = waits_for_go(tmp_path)
     pid = killed_in_the_middle(tmp_path, options)
-    with subprocess.Popen(["sleep", "300"], process_group=0) as other:
+    own_group = {"preexec_fn": os.setpgrp}  # `process_group` came with Python 3.11
+    with subprocess.Popen(["sleep", "300"], **own_group) as other:
         stat = Path(f"/proc/{other.pid}/stat").read_text()
         next(tmp_path.rglob("claim")).write_text(f"{other.pid} {stat}")
 

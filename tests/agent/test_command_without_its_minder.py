@@ -18,7 +18,7 @@ from forewarn.agent.handlers.proc import has_variable, members, process
 from tests.agent.lone_agent import lone_agent
 from tests.agent.shell import until_there
 from tests.agent.tasks import attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 COMMAND = find("command")
 SLOW = {"plainly": "sleep 300; sleep 300", "in a group of its own": "timeout 300 sleep 300; sleep 300"}

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
 import json
-import sys
+import shlex
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 
-from forewarn import __version__
 from tests.agent.azure import Azure, event
-from tests.agent.running_command import FOREWARN, agent, process
-from tests.running import free_port
+from tests.agent.running_command import AGENT, agent, process
+from tests.waiting import free_port
 
 FINE = """
 names = ["web-1"]
@@ -123,9 +123,37 @@ def test_explain_says_rule_by_rule_and_minute_by_minute_what_would_happen(file: 
         "            rule usual (line 8): yes. It leads to profile drain.",
         "  profile   drain",
         "  steps     12:10:00Z  one (command), for up to 1 min",
-        "            12:10:00Z  two (command), for up to 30 s",
+        "            then       two (command), by 12:11:00Z at the latest, for up to 30 s",
         "  approval  It is approved between 12:10:00Z and 12:11:30Z, if every step succeeds.",
         "  later     Undone when it is over, and no other event needs it: one.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "seconds"),
+    [("Freeze", 900), ("Reboot", 900), ("redeploy", 600), ("Preempt", 30), ("Terminate", 300), ("Unheard", 900)],
+)
+def test_explain_assumes_the_notice_that_azure_gives(kind: str, seconds: int, file: Path):
+    shown = agent("explain", "--config", str(file), "--type", kind, "--at", "2026-03-02T12:00:00Z", "--json")
+
+    not_before = datetime.fromisoformat(shown.json[0]["not_before"])
+    assert not_before - datetime(2026, 3, 2, 12, tzinfo=timezone.utc) == timedelta(seconds=seconds)
+
+
+def test_explain_shows_groups_of_steps_one_after_the_other(file: Path):
+    def begins(*arguments: str) -> list[tuple[str, int, str, str | None]]:
+        shown = agent("explain", "--config", str(file), "--at", "2026-03-02T12:00:00Z", "--json", *arguments)
+        return [(each["step"], each["group"], each["at"], each["latest_at"]) for each in shown.json[0]["steps"]]
+
+    at = "2026-03-02T{}+00:00".format
+    assert begins("--type", "Reboot") == [
+        ("one", 1, at("12:10:00"), at("12:10:00")),
+        ("two", 2, at("12:10:00"), at("12:11:00")),
+    ]
+    # After the first has used all its time, there is none left for the second.
+    assert begins("--type", "Preempt") == [
+        ("one", 1, at("12:00:00"), at("12:00:00")),
+        ("two", 2, at("12:00:00"), None),
     ]
 
 
@@ -139,7 +167,7 @@ def test_explain_takes_an_event_a_document_and_standard_input(file: Path, tmp_pa
 
     from_one = agent("explain", "--config", str(file), "--json", str(one)).json
     from_many = agent("explain", "--config", str(file), "--json", str(many)).json
-    piped = process([FOREWARN, "agent", "explain", "--config", str(file), "--json", "-"], json.dumps(said)).json
+    piped = process([*AGENT, "explain", "--config", str(file), "--json", "-"], json.dumps(said)).json
 
     assert [each["profile"] for each in from_one] == ["log only"]
     assert [each["event"] for each in from_many] == ["A", "B"]
@@ -232,16 +260,6 @@ def test_a_profile_that_is_not_there_is_told_with_the_one_that_was_meant(file: P
 # The command itself.
 
 
-def test_the_agent_is_among_the_commands_and_has_a_help_of_its_own():
-    whole = process([FOREWARN, "--help"])
-    own = process([FOREWARN, "agent", "--help"])
-
-    assert "agent       The program in the guest" in whole.out
-    assert own.code == 0
-    assert own.out.startswith("usage: forewarn agent [OPTIONS] COMMAND [ARGS]...")
-    assert process([FOREWARN, "agent", "--version"]).out == f"forewarn agent {__version__}\n"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [[], ["nonsense"], ["run", "--nonsense"], ["approve"], ["check", "--poll-seconds"], ["run", "--conf"]],
@@ -260,33 +278,8 @@ def test_a_value_that_a_flag_cannot_have_is_refused():
     assert "error: --poll-seconds: 'never' is no length of time" in done.err
 
 
-def test_the_command_loads_nothing_but_the_agent_and_the_standard_library(file: Path):
-    code = (
-        "import sys; before = set(sys.modules)\n"
-        "sys.argv = ['forewarn', 'agent', 'check', '--config', sys.argv[1]]\n"
-        "from forewarn.cli.entry import main\n"
-        "try:\n    main()\nexcept SystemExit as leaving:\n    assert not leaving.code\n"
-        "for name in sorted(set(sys.modules) - before):\n    print(name, file=sys.stderr)\n"
-    )
-
-    done = process([sys.executable, "-c", code, str(file)])
-
-    assert done.code == 0, done.err
-    loaded = done.err.split()
-    ours = [name for name in loaded if name.partition(".")[0] == "forewarn"]
-    others = {name.partition(".")[0] for name in loaded} - {"forewarn"} - set(sys.stdlib_module_names)
-    assert others == set()
-    assert {name for name in ours if not name.startswith("forewarn.agent")} == {
-        "forewarn",
-        "forewarn.cli",
-        "forewarn.cli.entry",
-    }
-    heavy = {"asyncio", "email", "hashlib", "hmac", "http.client", "secrets", "ssl", "tempfile", "urllib.request"}
-    assert heavy & set(loaded) == set()
-
-
 def test_a_reader_that_has_seen_enough_is_no_failure(file: Path):
-    done = process(["/bin/sh", "-c", f"{FOREWARN} agent explain --config {file} --type Freeze | true; exit 0"])
+    done = process(["/bin/sh", "-c", f"{shlex.join(AGENT)} explain --config {file} --type Freeze | true; exit 0"])
 
     assert "Traceback" not in done.err
 

@@ -197,6 +197,26 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path):
             f"{PROFILE}lead_seconds = 30\n{STEP}{STEP}name = 'b'\ngroup = 2\n",
             "agent.toml:4: The steps of profile drain may take 120 s; 25 s are left for them.",
         ),
+        (
+            f"[[rules]]\ntypes = ['preempt']\nprofile = 'drain'\n[profiles.drain]\nreserve_seconds = 40\n{STEP}",
+            "agent.toml:5: No step of profile drain can run for Preempt: Azure announces it as late as 30 s",
+        ),
+        (
+            f"{PROFILE}reserve_seconds = 40\n{STEP}",
+            "agent.toml:4: No step of profile drain can run for Preempt",
+        ),
+        (
+            f"[[rules]]\ntypes = ['Redeploy']\nprofile = 'drain'\n[profiles.drain]\n{STEP}timeout_seconds = 660\n",
+            "agent.toml:1: The steps of profile drain may take 660 s; Redeploy may leave them 595 s.",
+        ),
+        (
+            f"{PROFILE}{STEP}timeout_seconds = '15m'\n",
+            "agent.toml:1: The steps of profile drain may take 900 s;",
+        ),
+        (
+            f"{PROFILE}approval = 'after_success'\n",
+            "agent.toml:4: Profile drain has no steps to prepare with",
+        ),
     ],
 )
 def test_what_is_probably_not_meant_is_told_and_taken(text: str, words: str, tmp_path: Path):
@@ -204,6 +224,22 @@ def test_what_is_probably_not_meant_is_told_and_taken(text: str, words: str, tmp
 
     assert len(warnings) == 1
     assert words in warnings[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(f"{PROFILE}{STEP}timeout_seconds = '14m'\n", id="a rule for all types, long enough for some"),
+        pytest.param(
+            f"[[rules]]\ntypes = ['Preempt']\nprofile = 'log only'\n{PROFILE}reserve_seconds = 40\n{STEP}",
+            id="an earlier rule takes what has no time",
+        ),
+        pytest.param(f"{PROFILE}approval = 'manual'\n", id="nothing is approved without an operator"),
+        pytest.param(f"{PROFILE}approval = 'after_success'\n{STEP}on = 'detected'\n", id="a step before approval"),
+    ],
+)
+def test_what_fits_its_notice_is_not_doubted(text: str, tmp_path: Path):
+    assert read(text, tmp_path).warnings == ()
 
 
 def test_nonsense_about_where_the_endpoint_is_is_refused_where_it_counts(tmp_path: Path):

@@ -55,7 +55,7 @@ class Machine:
             self.effects[key] = "on" if is_there else _HALF
         elif direction is DO:
             self.effects[key] = "on"
-            self.told[*key, step.name] = event.type
+            self.told[(*key, step.name)] = event.type
         else:
             self.effects.pop(key, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_an_event_that_is_listed_twice_is_this_vms_if_either_names_it_and_that_i
     ],
 )
 def test_a_date_is_read_in_any_form_that_was_seen(text: str):
-    assert read_instant(text) == datetime(2037, 3, 2, 12, 5, tzinfo=UTC)
+    assert read_instant(text) == datetime(2037, 3, 2, 12, 5, tzinfo=timezone.utc)
 
 
 @pytest.mark.parametrize(

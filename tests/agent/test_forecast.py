@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -8,7 +8,7 @@ from forewarn.agent.events import Event
 from forewarn.agent.forecast import approval_in_words, foresee, undone_after
 from forewarn.agent.policy import Approval, Occasion, Profile, Step, Together
 
-NOW = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+NOW = datetime(2026, 3, 2, 12, 0, tzinfo=timezone.utc)
 EVENT = Event("a", "Reboot", resources=("web-1",), not_before=NOW + timedelta(minutes=15), source="Platform")
 STEPS = (
     Step("tell", "webhook", on=Occasion.DETECTED),

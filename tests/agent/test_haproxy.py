@@ -14,7 +14,7 @@ from forewarn.agent.handlers.haproxy_socket import RuntimeSocket
 from tests.agent.haproxy_process import haproxy
 from tests.agent.receiver import receiving
 from tests.agent.tasks import EVENT, attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 HAPROXY = find("haproxy")
 

@@ -14,7 +14,7 @@ import pytest
 
 from forewarn.agent.http1 import Connection, ExchangeFailed, Request, exchange, read_request, response_bytes
 from tests.agent.looking import STEADY
-from tests.running import free_port
+from tests.waiting import free_port
 
 GET = Request("GET", "/x?y=1", {"Accept": "*/*"})
 

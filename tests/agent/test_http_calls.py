@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +14,7 @@ from forewarn.agent.handlers import find
 from tests.agent.lone_agent import lone_agent
 from tests.agent.receiver import receiving
 from tests.agent.tasks import EVENT, attempt
-from tests.running import free_port, wait_until
-from tests.sign_in.certificates import make_certificate
+from tests.waiting import free_port, wait_until
 
 HTTP = find("http")
 
@@ -94,7 +92,7 @@ def test_a_server_that_answers_a_byte_at_a_time_cannot_stretch_the_time(tmp_path
                 while not enough.wait(0.05):
                     try:
                         connection.sendall(b"H")
-                    except OSError:
+                    except OSError:  # noqa: PERF203 - it waits on every turn anyway
                         return
 
         thread = threading.Thread(target=drip, daemon=True)
@@ -152,19 +150,6 @@ def test_no_proxy_of_the_environment_is_asked_and_the_given_one_is(tmp_path, mon
     assert (directly.is_done, through.is_done) == (True, False)
     assert proxy.got[0].path == f"{origin.url}/x"
     assert proxy.got[0].headers["Proxy-Authorization"] == "Basic am9lOnBhc3M="
-
-
-def test_a_certificate_is_verified_unless_told_otherwise(tmp_path):
-    authority = make_certificate(tmp_path / "tls")
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(tmp_path / "tls/server.pem", tmp_path / "tls/server.key")
-    with receiving(tls=context) as receiver:
-        unknown = HTTP.run(attempt(tmp_path, {"url": receiver.url}))
-        vouched = HTTP.run(attempt(tmp_path, {"url": receiver.url, "ca_file": str(authority)}))
-        blind = HTTP.run(attempt(tmp_path, {"url": receiver.url, "verify_tls": False}))
-
-    assert "CERTIFICATE_VERIFY_FAILED" in unknown.note
-    assert (unknown.is_done, vouched.is_done, blind.is_done) == (False, True, True)
 
 
 def test_the_undo_is_its_own_call_with_the_same_trust_and_secrets(tmp_path):

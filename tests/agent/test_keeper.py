@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -17,7 +17,7 @@ from forewarn.agent.policy import Approval
 from tests.agent.azure import Azure, event
 from tests.agent.kept import BAD, OK, Gate, Stage, kept
 from tests.agent.little_world import a_profile, a_step
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 DRAIN = a_profile(a_step())
 
@@ -168,7 +168,7 @@ def test_what_runs_when_its_event_goes_is_stopped_and_undone(azure: Azure, tmp_p
 
 
 def test_a_step_that_had_no_time_left_is_tried_again_when_not_before_moves_away(azure: Azure, tmp_path: Path):
-    soon = f"{datetime.now(UTC) + timedelta(seconds=3):%a, %d %b %Y %H:%M:%S GMT}"
+    soon = f"{datetime.now(timezone.utc) + timedelta(seconds=3):%a, %d %b %Y %H:%M:%S GMT}"
     stage = Stage({"drain do": (gate := Gate())})
     with kept(azure.url, tmp_path, stage, a_profile(a_step(retry_pause_seconds=0.1))) as agent:
         azure.show(event("E1"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +17,14 @@ from forewarn.agent.policy import Approval
 from tests.agent.azure import Azure, Fault, event
 from tests.agent.kept import BAD, OK, Gate, Stage, kept
 from tests.agent.little_world import DO, UNDO, a_profile, a_step
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 DRAIN = a_profile(a_step())
 CAREFUL = a_profile(a_step(), approval=Approval.NEVER)
 
 
 def now() -> datetime:
-    return datetime.now(UTC)
+    return datetime.now(timezone.utc)
 
 
 def run_of(outcome: Outcome, **said: Any) -> Run:
@@ -375,7 +375,7 @@ def test_nothing_is_begun_after_a_reboot_before_it_is_known_whether_the_event_is
 
 
 def test_a_case_that_cannot_be_planned_is_told_and_does_not_stop_the_others(azure: Azure, tmp_path: Path):
-    the_end_of_time = datetime.max.replace(tzinfo=UTC)
+    the_end_of_time = datetime.max.replace(tzinfo=timezone.utc)
     left_behind(tmp_path, runs={("drain", DO): run_of(Outcome.DONE)}, prepared_at=the_end_of_time)
     azure.show(event("E1"), event("E2"))
 

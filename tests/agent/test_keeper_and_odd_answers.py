@@ -11,7 +11,7 @@ from forewarn.agent.policy import Approval
 from tests.agent.azure import GONE, NULL_EVENTS, SERVER_ERROR, TRUNCATED, Azure, Fault, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import a_profile, a_step
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 DRAIN = a_profile(a_step())
 

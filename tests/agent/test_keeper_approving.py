@@ -12,7 +12,7 @@ from forewarn.agent.case import Consent, Ending
 from tests.agent.azure import Asked, Azure, Fault, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import a_profile, a_step
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 DRAIN = a_profile(a_step())
 

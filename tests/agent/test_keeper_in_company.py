@@ -15,7 +15,7 @@ from tests.agent.azure import Azure, Fault, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import a_profile, a_step
 from tests.agent.looking import STEADY
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 
 class Leading:

@@ -14,7 +14,7 @@ from tests.agent.azure import Asked, Azure, event
 from tests.agent.little_world import DO, UNDO
 from tests.agent.mortal_agent import Orders, Process, mortal
 from tests.agent.shell import until_there
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 # The entries of an event's whole life, in order; that it appeared is written with its first step.
 ENTRIES = (

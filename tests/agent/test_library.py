@@ -11,8 +11,7 @@ import pytest
 
 from forewarn.agent import EndpointError, What, watch
 from tests.agent.azure import SERVER_ERROR, Asked, Azure, Fault, event
-from tests.fleets import SMALL
-from tests.running import RunningService, running, wait_until
+from tests.waiting import wait_until
 
 QUICK: dict[str, Any] = {"poll_seconds": 0.02}
 BOUND = 30
@@ -140,38 +139,13 @@ def test_the_same_object_works_with_async_for(azure: Azure):
 def test_waiting_for_a_change_can_be_cancelled(azure: Azure):
     async def wait_in_vain() -> None:
         async with watch(azure.url, **QUICK) as changes:
-            with pytest.raises(TimeoutError):
-                await asyncio.wait_for(anext(changes), 0.1)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(changes.__anext__(), 0.1)
             azure.show(event("A"))
-            change = await asyncio.wait_for(anext(changes), BOUND)
+            change = await asyncio.wait_for(changes.__anext__(), BOUND)
             assert change.id == "A"
 
     asyncio.run(wait_in_vain())
-
-
-def test_against_the_real_service_an_event_is_approved_and_followed_to_its_end():
-    with running(SMALL, guest="web-0") as service:
-        endpoint = f"http://127.0.0.1:{service.metadata_port}"
-        seen = []
-        with watch(endpoint, **QUICK) as changes:
-            wait_until(lambda: is_on(service), "the first poll")
-            service.post("/v1/vms/web-0/restart", {})
-            for change in changes:
-                seen.append(change.what)
-                if change.what is What.SCHEDULED:
-                    change.approve()
-                    service.advance(seconds=1)
-                elif change.what is What.STARTED:
-                    service.advance(minutes=15)
-                else:
-                    break
-
-    assert seen == [What.SCHEDULED, What.STARTED, What.FINISHED]
-
-
-def is_on(service: RunningService) -> bool:
-    """Whether the guest has asked, which turns the feature on."""
-    return service.get("/v1/scopes/web")["is_on"]
 
 
 def is_about_the_name(asked: Asked) -> bool:
@@ -199,8 +173,8 @@ def test_who_gives_up_waiting_leaves_nothing_behind(azure: Azure):
     async def give_up() -> None:
         async with changes:
             for _ in range(100):
-                with pytest.raises(TimeoutError):
-                    await asyncio.wait_for(anext(changes), 0.001)
+                with pytest.raises(asyncio.TimeoutError):
+                    await asyncio.wait_for(changes.__anext__(), 0.001)
             left.extend(changes._inbox._wakers)
 
     asyncio.run(asyncio.wait_for(give_up(), BOUND))

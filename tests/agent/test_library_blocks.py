@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from forewarn.agent import Change, MaintenanceComing, UntilMaintenance, until_maintenance
+from forewarn.agent.compat import cancels_of
 from tests.agent.azure import Azure, event
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 QUICK: dict[str, Any] = {"poll_seconds": 0.02}
 BOUND = 30
@@ -140,7 +141,7 @@ def test_what_where_raises_ends_the_block_and_reaches_who_awaits_it(odd: Azure):
         finally:
             task = asyncio.current_task()
             assert task is not None
-            assert task.cancelling() == 0, "the cancellation was ours, and has ended with the block"
+            assert cancels_of(task) == 0, "the cancellation was ours, and has ended with the block"
 
     with pytest.raises(TypeError, match="not supported between instances of 'NoneType' and 'int'"):
         asyncio.run(asyncio.wait_for(work(), BOUND))

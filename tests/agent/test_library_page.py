@@ -14,7 +14,7 @@ import pytest
 
 import forewarn.agent
 from tests.agent.azure import Azure, event
-from tests.running import ROOT, wait_until
+from tests.waiting import ROOT, wait_until
 
 PAGE = (ROOT / "docs/howto/agent-library.md").read_text()
 SAMPLES = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

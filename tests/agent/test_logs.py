@@ -18,7 +18,7 @@ from forewarn.agent.logs import begin_logging, secrets_of
 from forewarn.agent.policy import Profile, Step
 from forewarn.agent.settings import Peers, Settings
 from tests.agent.outputs import files_no_longer_than, full_pipe
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 BOUND = 30
 

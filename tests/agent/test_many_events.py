@@ -15,7 +15,7 @@ from tests.agent.azure import Azure, event
 from tests.agent.kept import Stage, kept
 from tests.agent.little_world import DO, UNDO, a_case, a_profile, a_run, a_step, an_event
 from tests.agent.test_journal import loaded
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 MANY = 500
 OTHERS = [event(f"X{number}", Resources=[f"db-{number}"]) for number in range(MANY)]

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 
 import pytest
 
@@ -27,7 +27,7 @@ from tests.agent.azure import (
     event,
 )
 from tests.agent.looking import hours_later
-from tests.running import ROOT, free_port
+from tests.waiting import ROOT, free_port
 
 MetadataOf = Callable[..., Metadata]
 
@@ -42,7 +42,7 @@ def test_the_document_is_read_with_all_its_members(azure: Azure, metadata_of: Me
     (seen,) = answer.document.events
     assert (seen.id, seen.type, seen.status, seen.source) == ("A", "Reboot", "Scheduled", "User")
     assert seen.resources == ("web-0",)
-    assert seen.not_before == datetime(2037, 3, 2, 12, 15, tzinfo=UTC)
+    assert seen.not_before == datetime(2037, 3, 2, 12, 15, tzinfo=timezone.utc)
     assert seen.duration_seconds == -1
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.agent.running_command import Outcome, agent
-from tests.running import free_port
+from tests.waiting import free_port
 
 CASE: dict[str, Any] = {
     "event": {

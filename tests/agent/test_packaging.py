@@ -11,7 +11,7 @@ import pytest
 
 from forewarn.agent.config import read_settings
 from forewarn.agent.settings import Settings
-from tests.running import ROOT
+from tests.waiting import ROOT
 
 UNIT = ROOT / "packaging" / "forewarn-agent.service"
 

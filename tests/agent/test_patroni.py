@@ -14,7 +14,7 @@ from forewarn.agent.handlers import find
 from tests.agent.lone_agent import lone_agent
 from tests.agent.receiver import Answer, Got, Receiver, receiving
 from tests.agent.tasks import attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 PATRONI = find("patroni")
 

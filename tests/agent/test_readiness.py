@@ -12,7 +12,7 @@ from forewarn.agent.case import Direction
 from forewarn.agent.handlers import find
 from forewarn.agent.handlers.connections import established
 from tests.agent.tasks import attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 HANDLER = find("readiness")
 

@@ -31,7 +31,7 @@ from tests.agent.little_world import (
     an_event,
 )
 from tests.agent.test_keeper_after_a_restart import left_behind, now, run_of
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 DRAIN = a_profile(a_step())
 STATE = a_profile(a_step(is_for_all_events=True))

@@ -15,7 +15,7 @@ from forewarn.agent.scene import Scene
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Gate, Kept, Stage, kept
 from tests.agent.little_world import DO, NOW, UNDO, a_case, a_profile, a_run, a_step, an_event
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 FREEZE = event("E1", EventType="Freeze")
 

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime, time, timedelta, timezone
+from datetime import datetime, time, timedelta, timezone
 
 import pytest
 
@@ -15,7 +15,7 @@ EVENT = Event(
     "4f1c9a02",
     "Reboot",
     resources=("web-1", "WEB-2"),
-    not_before=datetime(2026, 3, 2, 23, 30, tzinfo=UTC),
+    not_before=datetime(2026, 3, 2, 23, 30, tzinfo=timezone.utc),
     source="Platform",
     description="Host server is undergoing maintenance.",
     duration_seconds=5,
@@ -51,7 +51,7 @@ def rule(**values: object) -> Rule:
     ],
 )
 def test_a_rule_fits_or_says_why_not(asked: Rule, objection: str):
-    said = explain(EVENT, "web-1", [asked], PROFILES, UTC)[0]
+    said = explain(EVENT, "web-1", [asked], PROFILES, timezone.utc)[0]
 
     expected = f"rule 1: no, {objection}." if objection else "rule 1: yes. It leads to profile drain."
     assert said == expected
@@ -99,7 +99,7 @@ def test_the_time_of_day_is_that_of_this_machine():
     morning = rule(between=(time(7), time(8)))
 
     assert choose(EVENT, "web-1", [morning], PROFILES, here).profile is DRAIN
-    assert choose(EVENT, "web-1", [morning], PROFILES, UTC).profile is LOG_ONLY
+    assert choose(EVENT, "web-1", [morning], PROFILES, timezone.utc).profile is LOG_ONLY
 
 
 def test_an_event_without_a_not_before_fits_no_time_of_day():

@@ -15,8 +15,8 @@ import pytest
 
 from tests.agent.azure import Azure, event
 from tests.agent.outputs import full_pipe
-from tests.agent.running_command import FOREWARN, Outcome, agent, bare, process
-from tests.running import as_typed, free_port, wait_until
+from tests.agent.running_command import AGENT, Outcome, agent, bare, process
+from tests.waiting import as_typed, free_port, wait_until
 
 ID = "4F1C9A02-6B0E-4C53-9A1D-0C5B7E21D9AA"
 FILE = """
@@ -69,7 +69,7 @@ class Running:
         ending: signal.Signals = signal.SIGTERM,
         before: Sequence[str] = (),
     ) -> Iterator[Running]:
-        run = [*before, FOREWARN, "agent", "run", *self._where, "--endpoint", self._endpoint, *arguments]
+        run = [*before, *AGENT, "run", *self._where, "--endpoint", self._endpoint, *arguments]
         command = as_typed(*run)
         running = subprocess.Popen(command, env=bare(), stderr=stderr)
         try:
@@ -150,7 +150,7 @@ def test_what_is_doubtful_in_the_file_is_said_in_a_line_of_log(tmp_path: Path):
     file = tmp_path / "agent.toml"
     file.write_text("[profiles.unused]\n")
 
-    ended = process([FOREWARN, "agent", "run", "--config", str(file), "--state-dir", f"{file}/none"])
+    ended = process([*AGENT, "run", "--config", str(file), "--state-dir", f"{file}/none"])
 
     doubt, refusal = [json.loads(line) for line in ended.err.splitlines()]
     assert (doubt["level"], doubt["message"].startswith(f"{file}:1: No rule leads to")) == ("warning", True)

@@ -18,7 +18,7 @@ from forewarn.agent.handlers.proc import process
 from forewarn.agent.handlers.records import keep
 from tests.agent.lone_agent import lone_agent
 from tests.agent.tasks import attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 SIGNAL = find("signal")
 SAVES = """

@@ -7,13 +7,12 @@ import sys
 
 import pytest
 
-from tests.agent.running_command import FOREWARN, Outcome, bare, process
+from tests.agent.running_command import AGENT, Outcome, bare, process
 
-AS_INSTALLED = (FOREWARN, "agent")
 AS_A_MODULE = (sys.executable, "-m", "forewarn.agent")
 FULL = "/dev/full"
 
-both = pytest.mark.parametrize("beginning", [AS_INSTALLED, AS_A_MODULE], ids=["installed", "as a module"])
+both = pytest.mark.parametrize("beginning", [AGENT, AS_A_MODULE], ids=["installed", "as a module"])
 
 
 def redirected(beginning: tuple[str, ...], how: str, *arguments: str, unbuffered: str = "") -> Outcome:
@@ -52,20 +51,6 @@ def test_a_complaint_that_there_is_no_room_for_changes_no_exit_code(beginning: t
     shown = redirected(beginning, f"2>{FULL}", "approve")
 
     assert (shown.code, shown.out) == (2, "")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [(("no-such-command",), 2), (("vm", "restart"), 2), (("vm", "list", "--url", "http://127.0.0.1:1"), 3)],
-    ids=["unknown command", "missing argument", "unreachable service"],
-)
-@pytest.mark.parametrize("how", [f"2>{FULL}", f">{FULL} 2>&1"], ids=["stderr", "both"])
-def test_full_stderr_keeps_the_exit_code_of_the_operators_commands(
-    arguments: tuple[str, ...], code: int, how: str
-):
-    shown = redirected((FOREWARN,), how, *arguments)
-
-    assert (shown.code, shown.out) == (code, "")
 
 
 @both

@@ -21,10 +21,11 @@ _LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize("seed", [2, *(pytest.param(seed, marks=_LONG) for seed in range(10) if seed != 2)])
-def test_an_hour_of_faults_costs_no_event_and_no_false_approval(seed: int, figures):
+def test_an_hour_of_faults_costs_no_event_and_no_false_approval(seed: int, record_property):
     outcome = run_hour(seed)
 
-    figures(f"seed {seed}: {outcome.counts['events seen']} of {outcome.counts['events']} events seen")
+    seen, events = outcome.counts["events seen"], outcome.counts["events"]
+    record_property("figures", f"seed {seed}: {seen} of {events} events seen")
     assert outcome.problems == []
     assert outcome.counts["events seen"] > 20
     assert outcome.counts["approvals taken"] > 3

@@ -20,7 +20,7 @@ from forewarn.agent.settings import Peers
 from forewarn.agent.telling import Teller, _member
 from tests.agent.little_world import an_event
 from tests.agent.looking import STEADY
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 SECRET = "all for one"
 E1 = an_event("E1", resources=("web-0", "web-1"))

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forewarn.agent import toml_reader
 from forewarn.agent.toml_places import find_places, syntax_problem
-from tests.running import ROOT
+from tests.waiting import ROOT
 
 TEXT = '''\
 # a comment with [brackets] and = signs
@@ -73,7 +73,7 @@ def test_every_value_of_a_file_has_a_line_that_names_its_key():
     ):
         places, lines = find_places(text), text.splitlines()
 
-        for path in leaves(tomllib.loads(text)):
+        for path in leaves(toml_reader.loads(text)):
             key = next(part for part in reversed(path) if isinstance(part, str))
             assert path in places.lines, path
             if isinstance(path[-1], str):
@@ -90,8 +90,8 @@ def test_a_text_that_is_no_toml_ends_the_search_and_nothing_else(text: str):
 def test_a_mistake_in_the_syntax_has_its_line():
     text = "a = 1\nb = \n"
 
-    with pytest.raises(tomllib.TOMLDecodeError) as caught:
-        tomllib.loads(text)
+    with pytest.raises(toml_reader.TOMLDecodeError) as caught:
+        toml_reader.loads(text)
 
     assert syntax_problem(text, caught.value) == (2, "Invalid value")
 

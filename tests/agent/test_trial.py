@@ -3,7 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -14,10 +14,10 @@ from forewarn.agent.events import Event
 from forewarn.agent.policy import Approval, Occasion, OnFailure, Profile, Step
 from forewarn.agent.trial import Trial
 from tests.agent.kinds import KINDS
-from tests.agent.running_command import FOREWARN, bare
+from tests.agent.running_command import AGENT, bare
 from tests.agent.shell import until_there
 from tests.every_line import struck_at_every_line
-from tests.running import as_typed, wait_until
+from tests.waiting import as_typed, wait_until
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def trying_out(tmp_path: Path, stdout: int = subprocess.PIPE, **values: str) -> 
         command = "touch {tmp_path}/hangs; sleep 300"
         """
     )
-    command = as_typed(FOREWARN, "agent", "test", "--config", str(file), "drain")
+    command = as_typed(*AGENT, "test", "--config", str(file), "drain")
     running = subprocess.Popen(
         command, stdout=stdout, stderr=subprocess.PIPE, text=True, env=bare(TMPDIR=str(tmp_path))
     )
@@ -232,7 +232,7 @@ def test_in_the_middle_of_the_undo_ctrl_c_ends_it_and_nothing_else(
 
 
 def test_a_trial_looks_at_its_own_clock_only(notes: Path):
-    at = datetime(2031, 1, 1, tzinfo=UTC)
+    at = datetime(2031, 1, 1, tzinfo=timezone.utc)
     clock = Clock(wall=lambda: at)
     event = Event("invented", "Reboot", resources=("web-1",), not_before=at + timedelta(minutes=15))
     seen = []

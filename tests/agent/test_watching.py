@@ -5,8 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
@@ -31,7 +30,7 @@ from tests.agent.azure import (
 )
 from tests.agent.azure import azure as azure_at
 from tests.agent.looking import QUICK, STEADY, looking
-from tests.running import free_port, wait_until
+from tests.waiting import free_port, wait_until
 
 
 def test_an_event_is_seen_when_it_comes_when_it_changes_and_when_it_goes(azure: Azure):
@@ -95,7 +94,7 @@ def test_members_that_are_missing_null_or_unknown_do_not_hide_an_event(azure: Az
     bare, odd, dated = seen.last.document.events
     assert (bare.id, bare.type, bare.resources) == ("BARE", "Unknown", ())
     assert (odd.type, odd.status, odd.is_scheduled) == ("Levitate", "Pondering", False)
-    assert dated.not_before == datetime(2037, 3, 2, 12, 15, tzinfo=UTC)
+    assert dated.not_before == datetime(2037, 3, 2, 12, 15, tzinfo=timezone.utc)
     assert dated.duration_seconds == 9
 
 
@@ -248,7 +247,7 @@ def test_polls_come_at_the_pace_that_was_asked_for_with_some_jitter(azure: Azure
     with looking(azure.url, poll_seconds=0.1) as seen:
         seen.wait_for_sightings(12)
 
-    gaps = [after - before for before, after in pairwise(at)]
+    gaps = [after - before for before, after in zip(at, at[1:])]
     assert sum(gaps) > 0.8 * 0.1 * len(gaps)
     assert len({round(gap, 4) for gap in gaps}) > 1
 
@@ -315,25 +314,26 @@ def test_a_stop_is_quick_also_while_an_answer_is_out(azure: Azure):
 
 
 def test_the_endpoints_date_is_the_time_where_the_clocks_differ(azure: Azure):
-    azure.now = lambda: datetime.now(UTC) + timedelta(hours=5)
+    azure.now = lambda: datetime.now(timezone.utc) + timedelta(hours=5)
 
     with looking(azure.url) as seen:
         seen.wait_for_sightings(1)
 
-    assert timedelta(hours=4, minutes=59) < seen.last.at - datetime.now(UTC) < timedelta(hours=5, minutes=1)
+    ahead = seen.last.at - datetime.now(timezone.utc)
+    assert timedelta(hours=4, minutes=59) < ahead < timedelta(hours=5, minutes=1)
 
 
 def test_a_difference_of_a_second_leaves_the_clock_alone():
     clock = Clock()
 
-    clock.learn(datetime.now(UTC) - timedelta(seconds=1.5))
+    clock.learn(datetime.now(timezone.utc) - timedelta(seconds=1.5))
 
-    assert abs(clock.now() - datetime.now(UTC)) < timedelta(seconds=1)
+    assert abs(clock.now() - datetime.now(timezone.utc)) < timedelta(seconds=1)
 
 
 @pytest.mark.parametrize("hours", [1, -1])
 def test_a_step_of_the_machines_clock_is_not_believed_once_the_endpoint_has_told_the_time(hours: int):
-    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    start = datetime(2026, 3, 2, 12, tzinfo=timezone.utc)
     wall, passed = [start], [50.0]
     clock = Clock(wall=lambda: wall[0], passing=lambda: passed[0])
     clock.learn(start)
@@ -345,7 +345,7 @@ def test_a_step_of_the_machines_clock_is_not_believed_once_the_endpoint_has_told
 
 
 def test_a_machine_that_slept_has_not_lost_the_time(monkeypatch: pytest.MonkeyPatch):
-    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    start = datetime(2026, 3, 2, 12, tzinfo=timezone.utc)
     passed = [50.0]
     monkeypatch.setattr(time, "clock_gettime", lambda kind: passed[0] if kind == time.CLOCK_BOOTTIME else 0.0)
     clock = Clock(wall=lambda: start, steady=lambda: 0.0)
@@ -357,16 +357,16 @@ def test_a_machine_that_slept_has_not_lost_the_time(monkeypatch: pytest.MonkeyPa
 
 
 def test_before_the_endpoint_has_told_the_time_the_machines_clock_counts_also_when_it_is_put_right():
-    wall = [datetime(1970, 1, 1, tzinfo=UTC)]
+    wall = [datetime(1970, 1, 1, tzinfo=timezone.utc)]
     clock = Clock(wall=lambda: wall[0])
 
-    wall[0] = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    wall[0] = datetime(2026, 3, 2, 12, tzinfo=timezone.utc)
 
     assert clock.now() == wall[0]
 
 
 def test_the_clock_follows_an_endpoint_whose_time_jumps():
-    start = datetime(2026, 3, 2, 12, tzinfo=UTC)
+    start = datetime(2026, 3, 2, 12, tzinfo=timezone.utc)
     clock = Clock(wall=lambda: start, passing=lambda: 0.0)
 
     clock.learn(start + timedelta(minutes=15))

@@ -10,7 +10,7 @@ import pytest
 from forewarn.agent.handlers import find
 from tests.agent.receiver import receiving
 from tests.agent.tasks import EVENT, attempt
-from tests.running import wait_until
+from tests.waiting import wait_until
 
 WEBHOOK = find("webhook")
 SUMMARY = f"Reboot of web-3, Scheduled, not before Mon, 02 Mar 2026 12:15:00 GMT: {EVENT.description} ({EVENT.id})"

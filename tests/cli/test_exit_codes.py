@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from forewarn import __version__
-from tests.cli.command import CommandLine, Outcome, forewarn, forewarn_process, shown
+from tests.cli.command import FOREWARN, CommandLine, Outcome, environment, forewarn, forewarn_process, shown
 from tests.running import free_port
 
 GROUPS = ["fleet", "vm", "host", "scope", "event", "clock", "token", "principal"]
@@ -264,3 +265,16 @@ def test_a_filter_by_a_vm_that_there_is_not_is_a_slip_and_no_empty_list(still: C
     said = still.complains("event", "list", "--vm", "web & ?")
 
     assert said == (1, shown("error: There is no VM web & ?.", "hint:  forewarn vm list"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [("no-such-command", 2), ("vm restart", 2), ("vm list --url http://127.0.0.1:1", 3)],
+    ids=["unknown command", "missing argument", "unreachable service"],
+)
+@pytest.mark.parametrize("how", ["2>/dev/full", ">/dev/full 2>&1"], ids=["stderr", "both"])
+def test_full_stderr_keeps_the_exit_code(arguments: str, code: int, how: str):
+    command = ["/bin/sh", "-c", f"exec {FOREWARN} {arguments} {how}"]
+    ended = subprocess.run(command, capture_output=True, env=environment(), check=False, timeout=60)
+
+    assert (ended.returncode, ended.stdout) == (code, b"")

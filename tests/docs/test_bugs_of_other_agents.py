@@ -12,7 +12,7 @@ from tests.tidy.rules import functions
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/explanation/bugs-of-other-agents.md").read_text()
 ROWS = [line.strip("|").split("|") for line in PAGE.splitlines() if line.startswith("|")][2:]
-FILES = sorted((ROOT / "tests/agent").glob("test_*.py"))
+FILES = sorted((ROOT / "tests/agent").rglob("test_*.py"))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.control.health import HealthChecks
+from forewarn.control.health_probes import run_command
 from tests.control.bench import NOON
 from tests.rollouts.shop import SHORT, Shop, checks, said_by
 from tests.running import free_port, wait_until
@@ -128,6 +129,30 @@ def test_what_a_command_leaves_behind_is_ended_too(tmp_path: Path):
 
     pid = int(pid_file.read_text())
     wait_until(lambda: _is_gone(pid), "what was left behind to be gone")
+
+
+@pytest.mark.parametrize(
+    ("child", "end"),
+    [
+        pytest.param("setsid {child} &", "wait", id="at the time limit"),
+        pytest.param("setsid {child} &", "exit 0", id="at the end of its command"),
+        pytest.param("(setsid {child} &) &", "wait", id="and has no parent any more"),
+        pytest.param("env -i setsid {child} &", "wait", id="and has another environment"),
+    ],
+)
+def test_a_child_that_leaves_the_session_of_its_command_is_ended_too(tmp_path: Path, child: str, end: str):
+    pid_file = tmp_path / "pid"
+    sleeping = f"sh -c 'echo $$ > {pid_file}; exec sleep 600'"
+    line = f"{child.format(child=sleeping)} until test -s {pid_file}; do sleep 0.01; done; {end}"
+
+    for seconds in (0.5, 5, 30):  # a busy machine takes its time to start a child
+        run_command(["/bin/sh", "-c", line], "web", seconds)
+        if pid_file.exists():
+            break
+
+    pid = int(pid_file.read_text())
+    wait_until(lambda: _is_gone(pid), "the child to be gone")
+    assert _is_gone(pid)
 
 
 def _is_gone(pid: int) -> bool:

@@ -80,13 +80,13 @@ def test_every_dependency_is_imported_somewhere_in_the_product():
 
 def test_every_third_party_import_of_the_product_is_declared():
     product = {path: text for path, text in SOURCE.items() if path not in {*_LOADED_BY, *_OF_EXTRAS}}
-    undeclared = find_undeclared(names(PROJECT["dependencies"]), product)
+    undeclared = find_undeclared(extras(PROJECT, "agent-file"), product)
 
     assert not undeclared, "\n".join(undeclared)
 
 
 def test_every_third_party_import_of_tests_and_tools_is_declared():
-    undeclared = find_undeclared(extras(PROJECT, "postgresql", "test"), PYTHON)
+    undeclared = find_undeclared(extras(PROJECT, "agent-file", "postgresql", "test"), PYTHON)
 
     assert not undeclared, "\n".join(undeclared)
 

@@ -22,7 +22,7 @@ _HEAD = ("key", "what it is", "default", "what it means")
 
 _INTRODUCTION = """\
 The agent is the program in the guest. It asks the endpoint what is going to happen to this machine, prepares,
-approves and recovers. It needs Python 3.11 and nothing else: `forewarn agent`, or one file that `make agent`
+approves and recovers. It needs Python 3.9 and nothing else: `forewarn agent`, or one file that `make agent`
 builds, `forewarn-agent.pyz`. A unit for systemd is in `packaging/`, a file with comments in
 `examples/agent.toml`."""
 

@@ -7,10 +7,11 @@ read whole, and all of an endpoint that has named it. Another endpoint may know 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from forewarn.agent.case import Ending
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Sighting
 
 # If those that have named an event are silent for so long after its time, any other is believed: else what was

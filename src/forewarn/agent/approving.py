@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.metadata import EndpointError
 
 

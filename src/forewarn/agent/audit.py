@@ -14,11 +14,12 @@ from typing import Any
 
 from forewarn.agent.case import Case, Consent, Outcome
 from forewarn.agent.metrics import phases_of
+from forewarn.agent.ownership import Untrusted, own_user, resolve
 from forewarn.agent.policy import Profile
 
 _TAIL_BYTES = 256 * 1024
 _MOST_WRITTEN = 2000  # lives that are remembered
-_AT_ONCE = sum(getattr(os, each, 0) for each in ("O_NONBLOCK", "O_NOCTTY", "O_BINARY"))
+_AT_ONCE = sum(getattr(os, each, 0) for each in ("O_NONBLOCK", "O_NOCTTY", "O_NOFOLLOW", "O_BINARY"))
 
 log = logging.getLogger("forewarn.agent")
 
@@ -136,7 +137,10 @@ def _append(path: Path, line: str, *, is_lasting: bool) -> None:
 @contextmanager
 def _opened(path: Path, how: int) -> Iterator[int]:
     """The file, opened without waiting for anybody. What is none, as a pipe, would hold up whoever writes."""
-    file = os.open(path, how | _AT_ONCE, 0o640)
+    try:
+        file = os.open(resolve(path, own_user()), how | _AT_ONCE, 0o640)
+    except Untrusted as problem:
+        raise PermissionError(str(problem)) from problem
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             raise OSError("it is a pipe, a device or the like, and no file")

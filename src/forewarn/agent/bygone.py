@@ -13,11 +13,12 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import count
 from typing import Any
 
 from forewarn.agent.case import Case, Direction, Outcome, Recipe, Run, has_acted, is_underway, lost, place_of
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Occasion, Profile, Step
 
 _AS_DONE_AT = " as done at "  # between the name of a step that is another by now, and when it was done

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
+from forewarn.agent.compat import StrEnum, dataclass
 from forewarn.agent.events import Event
 from forewarn.agent.policy import Occasion
 

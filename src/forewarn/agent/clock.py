@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 _TOLERANCE = timedelta(seconds=2)  # `Date` has whole seconds, and an answer is under way for a while
 
 
 def _wall() -> datetime:
-    return datetime.now(UTC)
+    return datetime.now(timezone.utc)
 
 
 def _since_boot() -> float:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from forewarn.agent.book import Book
 from forewarn.agent.clock import Clock
+from forewarn.agent.compat import dataclass
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.profiles import Profiles
 from forewarn.agent.reporting import Reporter

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import field
 from typing import Protocol
 
+from forewarn.agent.compat import StrEnum, dataclass
 from forewarn.agent.events import Event
 
 
@@ -53,21 +53,19 @@ class TakenBack:
     def in_words(self) -> str:
         """For the operator who wanted it so."""
         leader = f"{self.leader}, who approves for all,"
-        match self.fate:
-            case Fate.TAKEN_BACK:
-                return f"{leader} knows that this VM is not ready."
-            case Fate.TOO_LATE:
-                return f"But {leader} has approved it already: it may start at any moment."
-            case Fate.EXPIRED:
-                return (
-                    f"{leader} could not be told. That this VM was ready counts no more; whether it was approved "
-                    "before that is not known."
-                )
-            case Fate.MAY_COUNT:
-                return (
-                    f"But {leader} could not be told yet: until it is, or for {self.seconds:.0f} s at most, it "
-                    "may still approve the event. The agent goes on telling it."
-                )
+        if self.fate is Fate.TAKEN_BACK:
+            return f"{leader} knows that this VM is not ready."
+        if self.fate is Fate.TOO_LATE:
+            return f"But {leader} has approved it already: it may start at any moment."
+        if self.fate is Fate.EXPIRED:
+            return (
+                f"{leader} could not be told. That this VM was ready counts no more; whether it was approved "
+                "before that is not known."
+            )
+        return (
+            f"But {leader} could not be told yet: until it is, or for {self.seconds:.0f} s at most, it "
+            "may still approve the event. The agent goes on telling it."
+        )
 
 
 class Company(Protocol):

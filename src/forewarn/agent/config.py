@@ -6,13 +6,13 @@ Everything that is wrong is told at once. Without a file the agent logs, and app
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from forewarn.agent import handlers as built_in
+from forewarn.agent import toml_reader
 from forewarn.agent.config_checks import check_audit_file, check_listeners, check_profile, check_rules
 from forewarn.agent.config_keys import ENVIRONMENT_PREFIX, PEERS, SETTINGS, Key
 from forewarn.agent.config_options import read_secret_at
@@ -85,7 +85,7 @@ def _read_file(reading: Reading, path: Path | None) -> dict[str, Any]:
     reading.file = str(path)
     try:
         text = path.read_text(encoding="utf-8")
-        said = tomllib.loads(text)
+        said = toml_reader.loads(text)
         if may_be_written_by_all(path):
             reading.refuse(
                 (), "Everybody may change it, and with it what the agent runs.", f"Run: chmod o-w {path}"
@@ -96,7 +96,7 @@ def _read_file(reading: Reading, path: Path | None) -> dict[str, Any]:
         ) from None
     except UnicodeDecodeError:
         raise _hopeless(path, 0, "It is not UTF-8 text.", "Save it as UTF-8.") from None
-    except tomllib.TOMLDecodeError as problem:
+    except toml_reader.TOMLDecodeError as problem:
         line, what = syntax_problem(text, problem)
         raise _hopeless(path, line, f"{what}.", "Mend the TOML syntax.") from None
     except RecursionError:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from forewarn.agent.config_reading import Reading
 from forewarn.agent.config_values import closest
 from forewarn.agent.events import KNOWN_TYPES
-from forewarn.agent.policy import LOG_ONLY, Occasion, Profile, Rule, Step, Together
+from forewarn.agent.notices import LEAST_NOTICE_SECONDS
+from forewarn.agent.policy import LOG_ONLY, Approval, Occasion, Profile, Rule, Step, Together
 from forewarn.agent.rule_order import covers
 from forewarn.agent.settings import Settings
 from forewarn.agent.toml_places import Path as TomlPath
@@ -25,6 +27,8 @@ def check_rules(reading: Reading, rules: Sequence[Rule], profiles: Mapping[str, 
             known = ", ".join([*profiles, f'"{LOG_ONLY.name}", which does nothing'])
             advice = f"Did you mean {close}?" if close else f"There are {known}."
             reading.refuse((*path, "profile"), f"There is no profile {rule.profile}.", advice)
+        else:
+            _check_notice(reading, rules, index, profiles.get(rule.profile, LOG_ONLY))
         _check_bounds(reading, path, rule)
         _check_words(reading, (*path, "types"), rule.types, KNOWN_TYPES)
         _check_words(reading, (*path, "sources"), rule.sources, _SOURCES)
@@ -59,6 +63,7 @@ def check_profile(reading: Reading, profile: Profile, *, has_peers: bool) -> Non
         place = reading.step_paths[profile.name, circle[0]]
         reading.refuse((*place, "needs"), f"Steps wait for each other: {names}.", "Take one of the needs out.")
     _check_time(reading, path, profile)
+    _check_approval(reading, path, profile)
 
 
 def check_listeners(reading: Reading, settings: Settings) -> None:
@@ -175,13 +180,66 @@ def _check_time(reading: Reading, path: TomlPath, profile: Profile) -> None:
     """Whether the steps can use all their time before the event begins."""
     if profile.lead_seconds is None:
         return
-    steps = profile.on(Occasion.PREPARE)
-    groups = {step.group for step in steps}
-    longest = sum(max(step.timeout_seconds for step in steps if step.group == group) for group in groups)
+    longest = _longest_seconds(profile)
     room = profile.lead_seconds - profile.reserve_seconds
     if longest > room:
         reading.warn(
             (*path, "lead_seconds"),
             f"The steps of profile {profile.name} may take {longest:g} s; {max(room, 0):g} s are left for them.",
             "Make lead_seconds longer, or the timeouts of the steps shorter.",
+        )
+
+
+def _longest_seconds(profile: Profile) -> float:
+    """How long its preparation takes if every step uses all its time."""
+    steps = profile.on(Occasion.PREPARE)
+    groups = {step.group for step in steps}
+    return sum(max(step.timeout_seconds for step in steps if step.group == group) for group in groups)
+
+
+def _check_notice(reading: Reading, rules: Sequence[Rule], index: int, profile: Profile) -> None:
+    """Warn if the notice of an event that leads to the profile is too short for its steps."""
+    if not profile.on(Occasion.PREPARE):
+        return
+    rule, path = rules[index], ("profiles", profile.name)
+    said = {each.lower() for each in rule.types}
+    types = [
+        each
+        for each in KNOWN_TYPES
+        if (not said or each.lower() in said)
+        and not any(covers(earlier, replace(rule, types=(each,))) for earlier in rules[:index])
+    ]
+    rooms = {each: LEAST_NOTICE_SECONDS[each] - profile.reserve_seconds for each in types}
+    if nothing := [each for each in types if rooms[each] <= 0]:
+        reading.warn(
+            (*path, "reserve_seconds"),
+            f"No step of profile {profile.name} can run for {' or '.join(nothing)}: Azure announces it as late as "
+            f"{_seconds_each(nothing)} before, and reserve_seconds is {profile.reserve_seconds:g}.",
+            f"Make reserve_seconds shorter, or give {' and '.join(nothing)} a rule and a profile of their own.",
+        )
+    longest = _longest_seconds(profile)
+    tight = [each for each in types if 0 < rooms[each] < longest]
+    # A rule that names no types is for all of them; the steps are then made for those that leave them their time.
+    if tight and (said or len(tight) == len(types)):
+        room = min(rooms[each] for each in tight)
+        reading.warn(
+            reading.rule_paths[index],
+            f"The steps of profile {profile.name} may take {longest:g} s; {' or '.join(tight)} may leave them "
+            f"{room:g} s.",
+            "Make the timeouts of the steps shorter, or lead to another profile.",
+        )
+
+
+def _seconds_each(types: Sequence[str]) -> str:
+    return " or ".join(f"{LEAST_NOTICE_SECONDS[each]} s" for each in types)
+
+
+def _check_approval(reading: Reading, path: TomlPath, profile: Profile) -> None:
+    """Warn if the profile approves after the success of steps that it does not have."""
+    waits_for = (*profile.on(Occasion.DETECTED), *profile.on(Occasion.PREPARE))
+    if profile.approval not in {Approval.NEVER, Approval.MANUAL} and not waits_for:
+        reading.warn(
+            (*path, "approval"),
+            f"Profile {profile.name} has no steps to prepare with, so that its events are approved unprepared.",
+            'Add steps, or say approval = "never".',
         )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.config_values import (
     as_address,
     as_endpoints,

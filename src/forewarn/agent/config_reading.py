@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.config_keys import Key
 from forewarn.agent.config_problems import Problem
 from forewarn.agent.config_values import closest

@@ -16,20 +16,21 @@ _FORM = 'write a text, { file = "..." } or { env = "..." }'
 
 def read_secret(said: object, base: Path, environment: Mapping[str, str]) -> str:
     """The secret; a path that is not absolute begins at `base`, the directory of the file that names it."""
-    match said:
-        case str():
-            secret = said
-        case {"file": str(name), **others} if not others:
-            secret = _from_file(base / name)
-        case {"env": str(name), **others} if not others:
-            if name not in environment:
-                raise ValueError(f"{name} is not in the environment; set it, or name a file")
-            secret = environment[name]
-        case _:
-            raise ValueError(f"it is no secret; {_FORM}")
+    secret = said if isinstance(said, str) else _from_elsewhere(said, base, environment)
     if not secret.strip():
         raise ValueError(f"it is empty; {_FORM}")
     return secret
+
+
+def _from_elsewhere(said: object, base: Path, environment: Mapping[str, str]) -> str:
+    ((source, name),) = said.items() if isinstance(said, Mapping) and len(said) == 1 else [("", "")]
+    if source == "file" and isinstance(name, str):
+        return _from_file(base / name)
+    if source == "env" and isinstance(name, str):
+        if name not in environment:
+            raise ValueError(f"{name} is not in the environment; set it, or name a file")
+        return environment[name]
+    raise ValueError(f"it is no secret; {_FORM}")
 
 
 def may_be_read_by_all(path: Path) -> bool:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from datetime import time
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from forewarn.agent.compat import StrEnum
 from forewarn.agent.endpoints import read_root
 from forewarn.agent.settings import DISCOVER
 
@@ -44,7 +44,7 @@ def as_texts(value: object) -> tuple[str, ...]:
     """Texts; one may stand alone."""
     if isinstance(value, str):
         return (as_full_text(value),)
-    if isinstance(value, list | tuple):
+    if isinstance(value, (list, tuple)):
         return tuple(as_full_text(each) for each in value)
     raise ValueError(f'{_shown(value)} is no list of texts; write it like ["one", "two"]')
 
@@ -58,7 +58,7 @@ def as_flag(value: object) -> bool:
 
 def as_number(value: object) -> float:
     """A number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:  # noqa: PLR0124 - nan
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:  # noqa: PLR0124 - nan
         raise ValueError(f"{_shown(value)} is no number")
     return value
 
@@ -161,7 +161,7 @@ def as_time(value: object) -> time:
 
 def as_times(value: object) -> tuple[time, time]:
     """Two times of day; the second may be earlier, and then midnight lies between."""
-    if not isinstance(value, list | tuple) or len(value) != 2:  # noqa: PLR2004 - from and to
+    if not isinstance(value, (list, tuple)) or len(value) != 2:  # noqa: PLR2004 - from and to
         raise ValueError(f'{_shown(value)} is no pair of times; write it like ["22:00", "06:00"]')
     first, last = as_time(value[0]), as_time(value[1])
     if first == last:

@@ -7,11 +7,13 @@ everything that was to be done before it has succeeded; nothing here approves be
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Union
 
 from forewarn.agent.bygone import Renamed, renamed
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, has_acted
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, prepare, wind_up
@@ -68,8 +70,8 @@ class Close:
     """Nothing is left to do."""
 
 
-CaseMove = NotePrepared | NoteUnprepared | NoteLost | NoteRenamed | LookAgain | Approve | NoteUnconfirmed | Close
-Move = StepMove | CaseMove
+CaseMove = Union[NotePrepared, NoteUnprepared, NoteLost, NoteRenamed, LookAgain, Approve, NoteUnconfirmed, Close]
+Move = Union[StepMove, CaseMove]
 
 
 @dataclass(frozen=True, slots=True)

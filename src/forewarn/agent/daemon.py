@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Optional
 
 from forewarn import __version__
 from forewarn.agent import handlers, rules
@@ -26,6 +27,7 @@ from forewarn.agent.messages import Leave, Named, Nudge
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
+from forewarn.agent.ownership import Untrusted, own_user, refuse_foreign_directory
 from forewarn.agent.server import Desk
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Watcher
@@ -39,7 +41,7 @@ class CannotBegin(Exception):
     """Why the agent does not run, in a sentence with what to do."""
 
 
-OpenJournal = Callable[[Path | None], Journal]
+OpenJournal = Callable[[Optional[Path]], Journal]
 
 
 def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
@@ -189,10 +191,16 @@ def _chooser(settings: Settings) -> Callable[[Event, str], tuple[str, str]]:
 def _own_state(place: Path, at_the_end: ExitStack) -> str:
     """Make the directory this agent's own; the new token in it."""
     try:
+        refuse_foreign_directory(place, own_user())
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        refuse_foreign_directory(place, own_user())
+        for name in ("runs", "memory"):
+            (place / name).mkdir(exist_ok=True, mode=0o700)
         lock = Lock(place)
         at_the_end.callback(lock.release)
         return _new_token(place / "token")
+    except Untrusted as problem:
+        raise CannotBegin(f"state_dir is not safe to use. {problem}") from problem
     except OSError as problem:
         advice = (
             "Make room there, or name another state_dir."

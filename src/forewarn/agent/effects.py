@@ -11,11 +11,11 @@ each event's is done, and undone, for itself. Every attempt that acted is undone
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from forewarn.agent.bygone import likeness_of, others_of_its_name
 from forewarn.agent.case import Case, Direction, Outcome, Run, has_acted, is_underway, is_undone_again, place_of
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Step
 from forewarn.agent.scene import Scene
 

@@ -6,8 +6,8 @@ A VM outside a virtual network is told by DHCP, in option 245; some tools keep t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.http1 import Address
 from forewarn.agent.leases import find_told_addresses
 from forewarn.agent.settings import AZURE, DISCOVER
@@ -104,6 +104,6 @@ def _readable(texts: Sequence[str]) -> list[str]:
     for text in texts:
         try:
             found.append(read_root(text).text)
-        except ValueError:
+        except ValueError:  # noqa: PERF203 - as many as there are endpoints: a few
             continue
     return found

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import datetime, timezone
 from functools import lru_cache
+
+from forewarn.agent.compat import dataclass, read_iso_instant
 
 SCHEDULED = "Scheduled"
 STARTED = "Started"
@@ -159,7 +161,7 @@ def _read_date(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        return datetime.fromisoformat(_as_iso(text))
+        return read_iso_instant(_as_iso(text))
     except ValueError:
         return None
 
@@ -175,7 +177,7 @@ def _as_iso(text: str) -> str:
 
 
 def _in_utc(instant: datetime) -> datetime:
-    return instant.replace(tzinfo=UTC) if instant.tzinfo is None else instant.astimezone(UTC)
+    return instant.replace(tzinfo=timezone.utc) if instant.tzinfo is None else instant.astimezone(timezone.utc)
 
 
 def _text(said: object) -> str:

@@ -6,10 +6,11 @@ Every step is taken to succeed: once at once, and once with all the time it has.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
 
 from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
+from forewarn.agent.compat import dataclass
 from forewarn.agent.course import Approve, Move, NotePrepared, plan
 from forewarn.agent.events import Event
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
@@ -28,6 +29,7 @@ class Moment:
     occasion: Occasion
     seconds: float  # how long it may take
     left_out: str = ""  # why it is not done
+    group: int = 1
 
 
 @dataclass(slots=True)
@@ -102,22 +104,20 @@ class _Rehearsal:
         return self._forecast
 
     def _take(self, move: Move) -> None:
-        match move:
-            case Begin(step, direction, seconds, number):
-                self._note(Moment(self._now, step.name, step.uses, step.on, seconds))
-                self._ends[step.name] = self._now + timedelta(seconds=seconds if self._is_slow else 0)
-                begun = Run(Outcome.BEGUN, number, self._now, until=self._now + timedelta(seconds=seconds))
-                self._set(step.name, direction, begun)
-            case Skip(step, direction, why):
-                self._note(Moment(self._now, step.name, step.uses, step.on, 0, why))
-                self._set(step.name, direction, Run(Outcome.SKIPPED, 0, self._now, self._now, note=why))
-            case NotePrepared():
-                self._case = replace(self._case, prepared_at=self._now)
-            case Approve():
-                self._forecast.approved_at = self._now
-                self._case = replace(self._case, consent=Consent.GIVEN)
-            case _:
-                pass
+        if isinstance(move, Begin):
+            step, until = move.step, self._now + timedelta(seconds=move.seconds)
+            self._note(Moment(self._now, step.name, step.uses, step.on, move.seconds, group=step.group))
+            self._ends[step.name] = until if self._is_slow else self._now
+            self._set(step.name, move.direction, Run(Outcome.BEGUN, move.try_number, self._now, until=until))
+        elif isinstance(move, Skip):
+            step, why = move.step, move.why
+            self._note(Moment(self._now, step.name, step.uses, step.on, 0, why, step.group))
+            self._set(step.name, move.direction, Run(Outcome.SKIPPED, 0, self._now, self._now, note=why))
+        elif isinstance(move, NotePrepared):
+            self._case = replace(self._case, prepared_at=self._now)
+        elif isinstance(move, Approve):
+            self._forecast.approved_at = self._now
+            self._case = replace(self._case, consent=Consent.GIVEN)
 
     def _note(self, moment: Moment) -> None:
         self._forecast.moments.append(moment)

@@ -9,12 +9,14 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
+from typing import Union
 
+from forewarn.agent.compat import TIMEOUTS, dataclass
 from forewarn.agent.http1_stream import Closed, ExchangeFailed, Stream, Waiter, read_body, read_head
 from forewarn.agent.resolving import resolve
 
-Address = tuple[str, int] | str  # host and port, or the path of a unix socket
+Address = Union[tuple[str, int], str]  # host and port, or the path of a unix socket
 __all__ = [
     "Address",
     "Closed",
@@ -249,7 +251,7 @@ def _connect(address: Address, until: float, timer: Callable[[], float], wrap: W
         except OSError as failure:
             connection.close()
             problem = failure
-    kind = "timeout" if isinstance(problem, TimeoutError) else "unreachable"
+    kind = "timeout" if isinstance(problem, TIMEOUTS) else "unreachable"
     raise ExchangeFailed(kind, f"{_named(address)} cannot be reached: {problem}.") from problem
 
 

@@ -6,6 +6,8 @@ import socket
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
+from forewarn.agent.compat import TIMEOUTS
+
 _HEAD_BYTES = 64 * 1024
 _PIECE = 64 * 1024
 _MOST_CHUNKS = 100_000
@@ -54,7 +56,7 @@ class Stream:
         try:
             self._connection.settimeout(self._left())
             self._connection.sendall(content)
-        except TimeoutError as problem:
+        except TIMEOUTS as problem:
             raise ExchangeFailed("timeout", "The other side did not take the request in time.") from problem
         except OSError as problem:
             raise Closed("unreachable", f"The connection broke while it was sent: {problem}.") from problem
@@ -99,7 +101,7 @@ class Stream:
                 self._waiter.until_readable(self._connection, self._left())
             self._connection.settimeout(self._left())
             piece = self._connection.recv(_PIECE)
-        except TimeoutError as problem:
+        except TIMEOUTS as problem:
             raise ExchangeFailed("timeout", "No whole answer came in time.") from problem
         except OSError as problem:
             kind = ExchangeFailed if self._has_read else Closed

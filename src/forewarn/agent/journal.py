@@ -25,7 +25,9 @@ _LOST = (
     "The journal is gone or empty, and there was one. What was prepared before is not known any more: look whether"
     " something is to be undone. Events that are there now are held until they are released."
 )
-_SPOILT = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # there is none on Windows
+_CORRUPT, _NO_DATABASE = 11, 26  # SQLite's codes, which Python names since 3.11
+_SPOILT_IN_WORDS = ("malformed", "file is not a database")  # before that, it does not tell the codes
 
 
 class JournalProblem(Exception):
@@ -184,7 +186,7 @@ class Journal:
         rows.execute("COMMIT")
         if self._place is not None:
             with suppress(OSError):  # the next agent tries again
-                (self._place / _MARK).touch(mode=0o600)
+                os.close(os.open(self._place / _MARK, os.O_WRONLY | os.O_CREAT | _NO_LINKS, 0o600))
 
     def _set_aside(self, place: Path) -> None:
         """A journal that is broken tells nothing; without one the agent would not live at all."""
@@ -217,12 +219,15 @@ class Journal:
 
 
 def _keep_private(place: Path) -> None:
-    """What is in it is for the agent's user alone. SQLite gives its other files the same mode."""
-    with suppress(OSError):  # if it cannot be written, SQLite says so
-        os.close(os.open(place / "journal.db", os.O_RDWR | os.O_CREAT, 0o600))
-        for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
-            if (place / name).exists():
-                (place / name).chmod(0o600)
+    """Make the journal's files readable by the agent's user alone. SQLite gives new files the journal's mode."""
+    for name in ("journal.db", "journal.db-wal", "journal.db-shm"):
+        path = place / name
+        if path.is_symlink():  # SQLite would follow it
+            raise JournalProblem(f"{path} is a symbolic link, and the agent follows none. Remove it.")
+        with suppress(OSError):  # if it cannot be written, SQLite says so
+            make = os.O_CREAT if name == "journal.db" else 0
+            os.close(os.open(path, os.O_RDWR | make | _NO_LINKS, 0o600))
+            path.chmod(0o600)
 
 
 def _log_of(path: Path) -> Path:
@@ -249,12 +254,14 @@ def _refuse_spoilt(rows: sqlite3.Connection) -> None:
 class _Spoilt(sqlite3.DatabaseError):
     """The file is a database, and broken."""
 
-    sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    sqlite_errorcode = _CORRUPT
 
 
 def _is_spoilt(problem: sqlite3.Error) -> bool:
-    code: int = getattr(problem, "sqlite_errorcode", 0)
-    return code & 0xFF in _SPOILT
+    code: int | None = getattr(problem, "sqlite_errorcode", None)
+    if code is None:
+        return any(words in str(problem) for words in _SPOILT_IN_WORDS)
+    return code & 0xFF in {_CORRUPT, _NO_DATABASE}
 
 
 class Held(Exception):
@@ -267,7 +274,7 @@ class Lock:
     def __init__(self, place: Path) -> None:
         """Take it; `Held` where another has it, `OSError` where there is no writing there."""
         self._path = place / "agent.lock"
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o644)
         try:
             _lock(self._file)
         except OSError as problem:

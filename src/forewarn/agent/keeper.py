@@ -193,24 +193,23 @@ class Keeper:
 
     def _take(self, message: Message) -> None:
         try:
-            match message:
-                case Sighting():
-                    self._eyes.see(message)
-                case Trouble():
-                    self._eyes.note_trouble(message)
-                case Ended():
-                    self._attempts.note(message)
-                case Answered():
-                    self._note_answer(message)
-                case Named():
-                    self._eyes.note_name(message.name)
-                case Asked():
-                    message.reply.put(self._obey(message.order))
-                case Inquiry():
-                    case = self._book.cases.get(message.event)
-                    message.reply.put(case is not None and case.consent is not Consent.NONE)
-                case Leave():
-                    self._stop.set()
+            if isinstance(message, Sighting):
+                self._eyes.see(message)
+            elif isinstance(message, Trouble):
+                self._eyes.note_trouble(message)
+            elif isinstance(message, Ended):
+                self._attempts.note(message)
+            elif isinstance(message, Answered):
+                self._note_answer(message)
+            elif isinstance(message, Named):
+                self._eyes.note_name(message.name)
+            elif isinstance(message, Asked):
+                message.reply.put(self._obey(message.order))
+            elif isinstance(message, Inquiry):
+                case = self._book.cases.get(message.event)
+                message.reply.put(case is not None and case.consent is not Consent.NONE)
+            elif isinstance(message, Leave):
+                self._stop.set()
         except Exception:  # the message is lost, the agent is not
             log.exception("a message could not be taken")
 

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from forewarn.agent.changes import OVER, Change
+from forewarn.agent.compat import cancels_of, take_back_cancel
 from forewarn.agent.config_values import as_endpoints, as_text, as_texts, seconds
 from forewarn.agent.endpoints import told_by
 from forewarn.agent.observing import Observer
@@ -25,6 +26,7 @@ from forewarn.agent.watching import Trouble
 
 if TYPE_CHECKING:
     import asyncio
+    from typing import Self
 
 _LEAST_POLL_SECONDS = 0.01
 _T = TypeVar("_T")
@@ -276,7 +278,7 @@ class UntilMaintenance:
 
         self._loop = asyncio.get_running_loop()
         self._task = asyncio.current_task()
-        self._cancels_before = self._task.cancelling() if self._task else 0
+        self._cancels_before = cancels_of(self._task) if self._task else 0
         self._observer.start()
         return self
 
@@ -290,7 +292,7 @@ class UntilMaintenance:
         is_ended = self._is_own(problem)
         if task is not None and self._has_cancelled:
             # Only our own cancellation ends here; somebody else's goes on its way.
-            is_ours_alone = task.uncancel() <= self._cancels_before
+            is_ours_alone = take_back_cancel(task) <= self._cancels_before
             is_ended = is_ended or (is_ours_alone and isinstance(problem, asyncio.CancelledError))
         return self._leave(problem, is_ended=is_ended)
 

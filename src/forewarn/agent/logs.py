@@ -6,7 +6,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, TextIO
 
 from forewarn.agent.handlers.base import Handler
@@ -114,7 +114,7 @@ class Json(_Discreet):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         said = {
-            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
             "message": self.conceal(record.getMessage()),
             **{name: self._in_json(value) for name, value in fields_of(record).items()},
@@ -125,7 +125,7 @@ class Json(_Discreet):
 
     def _in_json(self, value: object) -> object:
         """A number as it is, anything else as a text."""
-        return value if isinstance(value, int | float) else self.conceal(str(value))
+        return value if isinstance(value, (int, float)) else self.conceal(str(value))
 
 
 class Plain(_Discreet):
@@ -133,7 +133,7 @@ class Plain(_Discreet):
 
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
-        at = datetime.fromtimestamp(record.created, UTC)
+        at = datetime.fromtimestamp(record.created, timezone.utc)
         level = "" if record.levelno == logging.INFO else f"{record.levelname.lower()}: "
         said = " ".join(f"{name}={_quoted(self.conceal(str(value)))}" for name, value in fields_of(record).items())
         trace = "\n".join(_harmless(each) for each in self.conceal(self._trace(record)).splitlines())

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import queue
-from dataclasses import dataclass
+from typing import Union
 
 from forewarn.agent import orders
 from forewarn.agent.approving import Answered
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Sighting
 from forewarn.agent.runner import Ended
 from forewarn.agent.watching import Trouble
@@ -45,4 +46,4 @@ class Leave:
     """Come to an end."""
 
 
-Message = Sighting | Trouble | Ended | Answered | Named | Asked | Inquiry | Nudge | Leave
+Message = Union[Sighting, Trouble, Ended, Answered, Named, Asked, Inquiry, Nudge, Leave]

@@ -10,10 +10,10 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 
 from forewarn import __version__
+from forewarn.agent.compat import dataclass
 from forewarn.agent.endpoints import Endpoints, Root
 from forewarn.agent.events import Document, Unreadable, read_document, read_instant
 from forewarn.agent.http1 import Connection, ExchangeFailed, Request, Response, Waiter, exchange

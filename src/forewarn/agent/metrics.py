@@ -5,16 +5,18 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from itertools import accumulate
+from typing import Union
 
 from forewarn import __version__
 from forewarn.agent.case import Case, Consent, Direction
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Occasion, Profile
 
 Labels = tuple[tuple[str, str], ...]
-Sample = tuple[Labels, float] | tuple[Labels, float, str]  # the last: what follows the family's name
+Sample = Union[tuple[Labels, float], tuple[Labels, float, str]]  # the last: what follows the family's name
 
 _REQUEST_BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)  # the exporter's
 
@@ -86,7 +88,7 @@ class Metrics:
             numbers, seconds = list(accumulate(self._requests)), self._request_seconds
         bounds = [*(str(bound) for bound in _REQUEST_BOUNDS), "+Inf"]
         samples = [
-            *(((("le", bound),), number, "_bucket") for bound, number in zip(bounds, numbers, strict=True)),
+            *(((("le", bound),), number, "_bucket") for bound, number in zip(bounds, numbers)),
             ((), seconds, "_sum"),
             ((), numbers[-1], "_count"),
         ]

@@ -59,45 +59,42 @@ class Mover:
     def make(self, event: str, move: course.Move) -> bool:
         """Whether the move changed the case, so that it has to be looked at again."""
         case = self._book.cases[event]
-        return self._take_step(case, move) if isinstance(move, steps.StepMove) else self._take_note(case, move)
+        return self._take_step(case, move) if isinstance(move, steps.STEP_MOVES) else self._take_note(case, move)
 
     def _take_step(self, case: Case, move: steps.StepMove) -> bool:
-        match move:
-            case steps.Begin():
-                return self._begin(case, move)
-            case steps.Skip():
-                return self._skip(case, move)
-            case steps.Rely():
-                return self._rely(case, move)
-            case steps.Stop():
-                if self._runner.stop(case.id, move.step.name, move.why):
-                    self._say(case, "step is given up", step=move.step.name, why=move.why)
-                return False
-            case steps.GiveUp():
-                return self._give_up(case, move)
+        if isinstance(move, steps.Begin):
+            return self._begin(case, move)
+        if isinstance(move, steps.Skip):
+            return self._skip(case, move)
+        if isinstance(move, steps.Rely):
+            return self._rely(case, move)
+        if isinstance(move, steps.GiveUp):
+            return self._give_up(case, move)
+        if self._runner.stop(case.id, move.step.name, move.why):
+            self._say(case, "step is given up", step=move.step.name, why=move.why)
+        return False
 
     def _take_note(self, case: Case, move: course.CaseMove) -> bool:
-        match move:
-            case course.Approve():
-                return self._approve(case, move.by)
-            case course.LookAgain():
-                self._look_for(case, is_early=move.is_early)
-                return False
-            case course.NotePrepared():
-                prepared = replace(case, prepared_at=self._clock.now())
-                self._say(prepared, "event prepared")
-                self._book.note(prepared)
-            case course.NoteUnprepared():
-                self._say(case, "event is not prepared any more: there is more to be done")
-                self._book.note(replace(case, prepared_at=None))
-            case course.NoteLost():
-                self._note_lost(case, move.steps)
-            case course.NoteRenamed():
-                self._note_renamed(case, move.names)
-            case course.NoteUnconfirmed():
-                self._note_unconfirmed(case)
-            case course.Close():
-                self._close(case)
+        if isinstance(move, course.Approve):
+            return self._approve(case, move.by)
+        if isinstance(move, course.LookAgain):
+            self._look_for(case, is_early=move.is_early)
+            return False
+        if isinstance(move, course.NotePrepared):
+            prepared = replace(case, prepared_at=self._clock.now())
+            self._say(prepared, "event prepared")
+            self._book.note(prepared)
+        elif isinstance(move, course.NoteUnprepared):
+            self._say(case, "event is not prepared any more: there is more to be done")
+            self._book.note(replace(case, prepared_at=None))
+        elif isinstance(move, course.NoteLost):
+            self._note_lost(case, move.steps)
+        elif isinstance(move, course.NoteRenamed):
+            self._note_renamed(case, move.names)
+        elif isinstance(move, course.NoteUnconfirmed):
+            self._note_unconfirmed(case)
+        elif isinstance(move, course.Close):
+            self._close(case)
         return True
 
     def _begin(self, case: Case, move: steps.Begin) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 
 from forewarn.agent.case import Case, Consent
+from forewarn.agent.compat import StrEnum, dataclass
 from forewarn.agent.policy import Profile, Together
 
 _APPROVES_NOTHING = "This agent was started so that it approves nothing. Start it without that, and ask again."

@@ -10,10 +10,11 @@ import json
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Optional
 
 from forewarn.agent.clock import Clock
 from forewarn.agent.company import Promise, TakenBack, as_seen
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Event
 from forewarn.agent.http1 import Request, response_bytes
 from forewarn.agent.settings import Peers
@@ -47,7 +48,7 @@ class _Said:
     is_ready: bool
 
 
-HasApproved = Callable[[str], bool | None]  # None: who knows is busy
+HasApproved = Callable[[str], Optional[bool]]  # None: who knows is busy
 
 
 def _never(event: str) -> bool:

@@ -6,10 +6,11 @@ Values only. `config.py` makes them from a file, `rules.py` chooses, `course.py`
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import time
-from enum import StrEnum
 from typing import Any
+
+from forewarn.agent.compat import StrEnum, dataclass
 
 
 class Approval(StrEnum):

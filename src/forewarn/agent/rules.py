@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import tzinfo
 from fnmatch import fnmatchcase
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Event
 from forewarn.agent.policy import LOG_ONLY, Profile, Rule, Whose
 

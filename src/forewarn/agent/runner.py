@@ -10,13 +10,14 @@ import os
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from itertools import count
 from pathlib import Path
 
 from forewarn.agent.case import Case, Direction, Outcome
 from forewarn.agent.clock import Clock
+from forewarn.agent.compat import dataclass
 from forewarn.agent.effects import own_memory
 from forewarn.agent.file_names import fit_for_a_file
 from forewarn.agent.handlers.base import Handler, Result, Task, grace_seconds_of

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 
 from forewarn.agent.bygone import likeness_of, was_after
 from forewarn.agent.case import Case, Direction, Run
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Occasion, Profile, Step
 
 

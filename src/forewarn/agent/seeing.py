@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from forewarn.agent import course, sightings
 from forewarn.agent.absence import Doubt
 from forewarn.agent.case import Case
 from forewarn.agent.common import Common
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Event, Sighting
 from forewarn.agent.names import Names
 from forewarn.agent.returning import what_is_left

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Union
 
 from forewarn import __version__
 from forewarn.agent.case_form import write_case
@@ -32,7 +32,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _STUCK_AFTER_SECONDS = 30
 _WORDS_OF_A_PATH = 3  # events, ID, verb
 
-Say = Callable[[Order], str | Refusal]
+Say = Callable[[Order], Union[str, Refusal]]
 
 
 class Desk:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import timedelta
 from pathlib import Path
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Profile, Rule
 
 AZURE = "http://169.254.169.254"

@@ -6,12 +6,12 @@ When an event that an answer lacks is gone, `absence.py` says.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
 from forewarn.agent.case import DRY_RUN, Case, Consent, Runs
+from forewarn.agent.compat import StrEnum, dataclass
 from forewarn.agent.events import UNKNOWN, Event, Sighting
 
 

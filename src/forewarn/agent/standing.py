@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from enum import StrEnum
 
 from forewarn.agent.bygone import with_bygone
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome
+from forewarn.agent.compat import StrEnum
 from forewarn.agent.course import has_begun_to_prepare
 from forewarn.agent.policy import LOG_ONLY, Occasion, Profile, Step
 from forewarn.agent.watching import Trouble

@@ -6,11 +6,12 @@ What several events want is undone when the last of them is over; see `effects.p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime, timedelta
-from enum import StrEnum
+from typing import Union
 
 from forewarn.agent.case import Case, Direction, Outcome, Run, is_underway, is_undone_again
+from forewarn.agent.compat import StrEnum, dataclass
 from forewarn.agent.effects import bringer_of, heir_of, keeper_of, laggard_of, mover_of, successor_of, undone_by
 from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
@@ -65,7 +66,8 @@ class GiveUp:
     why: str
 
 
-StepMove = Begin | Skip | Rely | Stop | GiveUp
+STEP_MOVES = (Begin, Skip, Rely, Stop, GiveUp)
+StepMove = Union[Begin, Skip, Rely, Stop, GiveUp]
 
 
 class State(StrEnum):

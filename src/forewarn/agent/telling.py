@@ -9,10 +9,10 @@ import json
 import logging
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from forewarn.agent.clock import Clock
 from forewarn.agent.company import Fate, Promise, TakenBack
+from forewarn.agent.compat import dataclass
 from forewarn.agent.endpoints import read_root
 from forewarn.agent.http1 import ExchangeFailed, Request, exchange
 from forewarn.agent.names import Names

@@ -7,12 +7,14 @@ read, so it need not judge them; where it is lost all the same, it stops, and wh
 from __future__ import annotations
 
 import re
-import tomllib
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import Any, Union
 
-Path = tuple[str | int, ...]  # ("profiles", "drain", "steps", 2, "timeout_seconds")
+from forewarn.agent import toml_reader
+from forewarn.agent.compat import dataclass
+
+Path = tuple[Union[str, int], ...]  # ("profiles", "drain", "steps", 2, "timeout_seconds")
 
 _AT = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 _GAP = re.compile(r"(?:\s|#[^\n]*)*")
@@ -69,7 +71,7 @@ def _parts(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def syntax_problem(text: str, problem: tomllib.TOMLDecodeError) -> tuple[int, str]:
+def syntax_problem(text: str, problem: toml_reader.TOMLDecodeError) -> tuple[int, str]:
     """The line of what `tomllib` could not read, and what it says about it."""
     place = _AT.search(str(problem))
     line = int(place[1]) if place and place[1] else text.rstrip().count("\n") + 1
@@ -195,5 +197,5 @@ def _bare(key: str) -> str:
     if key.startswith("'"):
         return key[1:-1]
     if key.startswith('"'):
-        return str(tomllib.loads(f"key = {key}")["key"])
+        return str(toml_reader.loads(f"key = {key}")["key"])
     return key

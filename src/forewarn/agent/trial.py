@@ -9,12 +9,13 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 from forewarn.agent.case import UNDO_TRIES, Case, Direction, Ending, Outcome, Run
+from forewarn.agent.compat import dataclass
 from forewarn.agent.course import Close, Move, NotePrepared, plan
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.file_names import fit_for_a_file
@@ -117,21 +118,22 @@ class Trial:
 
     def _take(self, move: Move) -> None:
         now = self._clock.now()
-        match move:
-            case Begin(step, direction, _, number):
-                self._set(step, direction, Run(Outcome.BEGUN, number, now))
-                self._begin(move)
-            case Skip(step, direction, why):
-                self._set(step, direction, Run(Outcome.SKIPPED, 0, now, now, note=why))
-                self._note(Tried(step.name, direction, Outcome.SKIPPED, why, 0))
-            case Stop(step):
-                self._running[step.name, Direction.DO][1].set()
-            case NotePrepared():
-                self._case = replace(self._case, prepared_at=now)
-            case Close():
-                self._case = replace(self._case, closed_at=now)
-            case _:
-                raise AssertionError(f"a trial was about to do what it must not: {move}")
+        if isinstance(move, Begin):
+            self._set(move.step, move.direction, Run(Outcome.BEGUN, move.try_number, now))
+            self._begin(move)
+        elif isinstance(move, Skip):
+            self._set(move.step, move.direction, Run(Outcome.SKIPPED, 0, now, now, note=move.why))
+            self._note(Tried(move.step.name, move.direction, Outcome.SKIPPED, move.why, 0))
+        elif isinstance(move, Stop):
+            self._running[move.step.name, Direction.DO][1].set()
+        elif isinstance(move, NotePrepared):
+            self._case = replace(self._case, prepared_at=now)
+        elif isinstance(move, Close):
+            self._case = replace(self._case, closed_at=now)
+        else:
+            raise AssertionError(  # noqa: TRY004 - no type that a caller could mend
+                f"a trial was about to do what it must not: {move}"
+            )
 
     def _begin(self, move: Begin) -> None:
         stop = threading.Event()
@@ -164,6 +166,7 @@ class Trial:
             stop=stop,
             seconds_to_not_before=(not_before - self._clock.now()).total_seconds() if not_before else None,
             memory=memory,
+            is_test=True,
             was_done=move.direction is Direction.UNDO
             and self._case.runs[step.name, Direction.DO].outcome is Outcome.DONE,
         )

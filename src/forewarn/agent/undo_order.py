@@ -8,11 +8,11 @@ What the profile does not have is undone one by one, as it may be at odds with t
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import groupby
 
 from forewarn.agent.bygone import likeness_of
 from forewarn.agent.case import Outcome
+from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Step
 from forewarn.agent.scene import Scene
 

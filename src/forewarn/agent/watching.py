@@ -10,11 +10,11 @@ import math
 import os
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from forewarn.agent.clock import Clock
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Document, Sighting
 from forewarn.agent.metadata import Answer, EndpointError, Metadata
 from forewarn.agent.settings import Settings

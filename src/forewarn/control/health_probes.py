@@ -7,19 +7,24 @@ from __future__ import annotations
 
 import http.client
 import os
+import secrets
 import select
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from forewarn import __version__
 from forewarn.control.http_call import HttpCall
 
 _LONGEST_REASON = 200
 _KEPT_BYTES = 4096  # of what a command has written: its last words
+_MARK = "FOREWARN_CHECK"  # a variable by which a command's processes are found, also those that left its session
+_MOST_ROUNDS = 40  # of ending what the processes start meanwhile
 _LOOK_SECONDS = 0.05  # how long after its end a command is noticed to have ended
 _IF_IT_HAS_ENDED = (
     os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -57,13 +62,14 @@ def _in_short(problem: Exception) -> str:
 
 def run_command(command: Sequence[str], set_name: str, seconds: float) -> str | None:
     """None if it ends with 0; else how it ends. All that it has started dies with it."""
+    mark = secrets.token_hex(16)
     try:
         process = subprocess.Popen(  # noqa: S603 - named by whoever runs the service
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "FOREWARN_SET": set_name},
+            env={**os.environ, "FOREWARN_SET": set_name, _MARK: mark},
             start_new_session=True,
         )
     except OSError as problem:
@@ -72,14 +78,43 @@ def run_command(command: Sequence[str], set_name: str, seconds: float) -> str | 
         try:
             said = _last_words(process, time.monotonic() + seconds)
         finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            _end_all(process.pid, f"{_MARK}={mark}".encode())
     if said is None:
         return f"did not end within {seconds:g} s"
     if process.returncode == 0:
         return None
     lines = said.decode(errors="replace").strip().splitlines()
     return (f"ended with {process.returncode}" + (f": {lines[-1]}" if lines else ""))[:_LONGEST_REASON]
+
+
+def _end_all(top: int, mark: bytes) -> None:
+    """Kill a command that is not collected yet, its group, and every process that it or its children started."""
+    for _ in range(_MOST_ROUNDS):
+        family = _family(top, mark)  # first: orphans no longer tell whose they were
+        with suppress(ProcessLookupError):
+            os.killpg(top, signal.SIGKILL)
+        if not family:
+            return
+        for pid in family:
+            with suppress(OSError):  # gone meanwhile, or another user's
+                os.kill(pid, signal.SIGKILL)
+        threading.Event().wait(_LOOK_SECONDS)
+
+
+def _family(top: int, mark: bytes) -> set[int]:
+    """The live processes below a process, and those that have its mark in their environment."""
+    parents: dict[int, int] = {}
+    family: set[int] = set()
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # gone meanwhile, or another user's
+            state, parent = (entry / "stat").read_bytes().rpartition(b")")[2].split()[:2]
+            if state not in {b"Z", b"X"}:
+                parents[int(entry.name)] = int(parent)
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    family.add(int(entry.name))
+    while more := {pid for pid, parent in parents.items() if parent in family | {top}} - family:
+        family |= more
+    return family
 
 
 def _last_words(process: subprocess.Popen[bytes], deadline: float) -> bytes | None:

@@ -15,11 +15,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 ENDPOINT = "endpoint"  # the name of the endpoint's threads; only those that hold a request are waited for
-BEGINNING = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)
+BEGINNING = datetime(2026, 3, 2, 12, 0, tzinfo=timezone.utc)
 _FIRST_GLANCE_SECONDS = 0.0003  # of real time; each glance waits longer than the one before, up to:
 _LAST_GLANCE_SECONDS = 0.01
 _MOST_GLANCES = 30_000

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from itertools import pairwise
 
 from tests.agent.azure import Fault
 from tests.agent.storm.platform import FIRST_CALL_SECONDS
@@ -103,5 +102,5 @@ def _draw_spells(dice: random.Random, seconds: float) -> list[Spell]:
         kinds = tuple(dice.sample(list(FAULTS), dice.choice((1, 1, 2, 5))))
         spells.append(Spell(at, min(at + lasts, seconds), kinds))
         at += lasts + dice.expovariate(1 / 60) + 1
-    assert all(one.ends_at < other.begins_at for one, other in pairwise(spells))
+    assert all(one.ends_at < other.begins_at for one, other in zip(spells, spells[1:]))
     return spells

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,10 @@ class RunningAgent:
 
 def _read_token(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8").strip()
+        # Following no link: the content is sent to whoever listens at the agent's address.
+        file = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(file, encoding="utf-8") as opened:
+            return opened.read().strip()
     except OSError as problem:
         raise Failure(
             f"The agent's token in {path} cannot be read: {problem.strerror}.",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import stat
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -10,6 +11,7 @@ from forewarn.agent.commands.output import FAILED, complain, say, show_json
 from forewarn.agent.commands.parser import overrides_in
 from forewarn.agent.config import default_file, read_settings
 from forewarn.agent.config_problems import ConfigProblems, Problem
+from forewarn.agent.ownership import Untrusted, name_of, own_user, refuse_foreign_directory, resolve
 from forewarn.agent.settings import Settings
 
 
@@ -20,13 +22,43 @@ def run(given: SimpleNamespace) -> int:
     except ConfigProblems as found:
         _tell_problems(found, is_json=given.is_json)
         return FAILED
+    try:
+        warnings = (*settings.warnings, *_check_files(settings))
+    except Untrusted as unsafe:
+        problem = Problem("state_dir", 0, unsafe.message, unsafe.advice)
+        _tell_problems(ConfigProblems((problem,)), is_json=given.is_json)
+        return FAILED
     if given.is_json:
-        show_json({"file": settings.source, "problems": [], "warnings": list(settings.warnings)})
+        show_json({"file": settings.source, "problems": [], "warnings": list(warnings)})
         return 0
-    for warning in settings.warnings:
+    for warning in warnings:
         complain(warning, label="warning")
-    say(_summary(settings))
+    say(_summary(settings, has_warnings=bool(warnings)))
     return 0
+
+
+def _check_files(settings: Settings) -> Iterator[str]:
+    """Warnings about files of the agent that other users could change; `Untrusted` if no agent would use them."""
+    place = settings.state_dir
+    try:
+        owner = place.stat().st_uid if place.exists() else own_user()
+        if owner not in {own_user(), 0}:
+            yield f"state_dir: {place} belongs to {name_of(owner)}; only an agent of that user takes it."
+        refuse_foreign_directory(place, owner)
+        if settings.audit_file is not None:
+            yield from _check_audit_file(settings.audit_file, owner)
+    except OSError:  # only the agent's user may look
+        return
+
+
+def _check_audit_file(path: Path, user: int) -> Iterator[str]:
+    try:
+        mode = resolve(path, user).parent.stat().st_mode
+    except Untrusted as unsafe:
+        yield f"audit_file: {unsafe}"
+    else:
+        if mode & stat.S_IWOTH:
+            yield f"audit_file: every user can write {path.parent} and could replace the file. Name another place."
 
 
 def _tell_problems(found: ConfigProblems, *, is_json: bool) -> None:
@@ -46,11 +78,11 @@ def _as_json(problems: Sequence[Problem]) -> list[dict[str, str | int]]:
     ]
 
 
-def _summary(settings: Settings) -> str:
+def _summary(settings: Settings, *, has_warnings: bool) -> str:
     if not settings.source:
         return f"There is no {default_file()}: the agent logs events, and approves nothing."
     steps = sum(len(profile.steps) for profile in settings.profiles.values())
     counts = ((len(settings.rules), "rule"), (len(settings.profiles), "profile"), (steps, "step"))
     words = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
-    verdict = "can be run, but see what is said above" if settings.warnings else "is fine"
+    verdict = "can be run, but see what is said above" if has_warnings else "is fine"
     return f"{settings.source} {verdict}: {words}."

@@ -122,7 +122,7 @@ def _tell(event: Event, settings: Settings, names: Names, now: datetime) -> None
             ("whose", f"this VM's, as {vm}" if vm else "not this VM's"),
             ("rules", explain(event, vm, settings.rules, settings.profiles)),
             ("profile", profile.name),
-            ("steps", [_line(moment, now) for moment in quick.moments]),
+            ("steps", [_line(moment, slow, now) for moment in quick.moments]),
             ("approval", _approval(event, vm, profile, settings, quick, slow)),
             ("later", _later(profile, undone)),
         )
@@ -141,12 +141,23 @@ def _headline(event: Event, now: datetime) -> str:
     return ", ".join(parts)
 
 
-def _line(moment: Moment, now: datetime) -> str:
+def _line(moment: Moment, slow: Forecast, now: datetime) -> str:
+    """When a step runs. One that waits for others begins at the latest when their time is up."""
     name = moment.step if moment.step == moment.uses else f"{moment.step} ({moment.uses})"
     occasion = "" if moment.occasion == "prepare" else f", when it is {moment.occasion}"
     if moment.left_out:
         return f"{at(moment.at, now)}  {name} is left out: {moment.left_out}"
-    return f"{at(moment.at, now)}  {name}{occasion}, for up to {span(moment.seconds)}"
+    latest = _latest(moment, slow)
+    if latest == moment.at:
+        return f"{at(moment.at, now)}  {name}{occasion}, for up to {span(moment.seconds)}"
+    begins = f"by {at(latest, now)} at the latest" if latest else "if there is time left"
+    return f"then       {name}{occasion}, {begins}, for up to {span(moment.seconds)}"
+
+
+def _latest(moment: Moment, slow: Forecast) -> datetime | None:
+    """When the step begins if those before it use all their time; None: then it is left out."""
+    found = (each.at for each in slow.moments if each.step == moment.step and not each.left_out)
+    return next(found, None)
 
 
 def _approval(event: Event, vm: str, profile: Profile, settings: Settings, quick: Forecast, slow: Forecast) -> str:
@@ -185,7 +196,9 @@ def _as_json(event: Event, settings: Settings, names: Names, now: datetime) -> d
                 "step": each.step,
                 "uses": each.uses,
                 "on": each.occasion,
+                "group": each.group,
                 "at": each.at.isoformat(),
+                "latest_at": latest.isoformat() if (latest := _latest(each, slow)) else None,
                 "seconds": each.seconds,
                 "left_out": each.left_out,
             }

@@ -209,6 +209,7 @@ def _test(parser: argparse.ArgumentParser) -> None:
     )
     _add_event(parser)
     parser.add_argument("--vm", metavar="NAME", help="The name of this VM (default: the hostname).")
+    parser.add_argument("--yes", action="store_true", dest="is_sure", help="Do not ask before calling others.")
     _add_settings(parser, ())
     _add_json(parser)
 

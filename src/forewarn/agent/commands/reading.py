@@ -13,13 +13,10 @@ from forewarn.agent.config import read_settings
 from forewarn.agent.config_values import closest, seconds, split_text
 from forewarn.agent.events import KNOWN_TYPES, Event
 from forewarn.agent.names import Names
+from forewarn.agent.notices import LEAST_NOTICE_SECONDS, USUAL_NOTICE_SECONDS
 from forewarn.agent.settings import Settings
 
 INVENTED_ID = "00000000-0000-0000-0000-000000000000"
-
-# The least notice that Azure gives, in seconds.
-_NOTICES = {"preempt": 30, "terminate": 300}
-_USUAL_NOTICE = 900
 
 
 def settings_of(given: SimpleNamespace, *, is_warning: bool = True) -> Settings:
@@ -41,7 +38,7 @@ def names_of(settings: Settings, vm: str | None = None) -> Names:
 def invent(given: SimpleNamespace, names: Names, now: datetime, kind: str = "Reboot") -> Event:
     """The event that the options describe."""
     kind = _known_type(given.type or kind)
-    notice = _number("--notice", given.notice, _NOTICES.get(kind.lower(), _USUAL_NOTICE))
+    notice = _number("--notice", given.notice, LEAST_NOTICE_SECONDS.get(kind, USUAL_NOTICE_SECONDS))
     resources = split_text(given.resources) if given.resources else list(names.known[:1])
     return Event(
         id=INVENTED_ID,

@@ -16,11 +16,14 @@ _NEEDED_ONCE = (
     "argparse",
     "gettext",
     "locale",
+    "tomli",
     "tomllib",
     "forewarn.agent.commands",
     "forewarn.agent.config",
+    "forewarn.agent.notices",
     "forewarn.agent.rule_order",
     "forewarn.agent.toml_places",
+    "forewarn.agent.toml_reader",
 )
 
 

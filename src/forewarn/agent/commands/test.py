@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -17,12 +17,14 @@ from forewarn.agent.commands.output import FAILED, Failure, complain, say, show_
 from forewarn.agent.commands.reading import invent, names_of, settings_of
 from forewarn.agent.config_values import closest
 from forewarn.agent.handlers import find
+from forewarn.agent.handlers.event_words import TEST_MARK
 from forewarn.agent.handlers.proc import see_how_children_end
 from forewarn.agent.policy import Profile
 from forewarn.agent.settings import Settings
 from forewarn.agent.streams import lose
 from forewarn.agent.trial import Trial, Tried
 
+_LOCAL = {"readiness", "signal", "systemd"}  # handlers that act on this machine alone
 _SIGNALLED = 128  # and the number of the signal
 _ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
@@ -34,6 +36,10 @@ def run(given: SimpleNamespace) -> int:
     clock = Clock()
     names = names_of(settings, given.vm)
     event = invent(given, names, clock.now())
+    event = replace(event, description=f"{TEST_MARK}{event.description or 'an invented event'}")
+    if not given.is_sure and not _is_agreed(profile):
+        complain("Nothing was run.")
+        return FAILED
     scratch = _scratch()
     trial = Trial(
         profile,
@@ -59,6 +65,20 @@ def run(given: SimpleNamespace) -> int:
     if signals:
         return _SIGNALLED + signals[0]
     return 0 if is_fine else FAILED
+
+
+def _is_agreed(profile: Profile) -> bool:
+    """Whether the person at the terminal agrees that others are called. Without a terminal nobody is asked."""
+    outward = [f"{step.name} ({step.uses})" for step in profile.steps if step.uses not in _LOCAL]
+    if not outward or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return True
+    print(
+        f"This runs all {len(profile.steps)} steps of profile {profile.name} for real. "
+        f"These may call other systems, marked as a test: {', '.join(outward)}.",
+        file=sys.stderr,
+    )
+    print("Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
 
 
 @contextmanager

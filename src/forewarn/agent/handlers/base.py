@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, Protocol
 
 from forewarn.agent.case import Direction
+from forewarn.agent.compat import dataclass
 from forewarn.agent.events import Event
 
 
@@ -47,6 +48,7 @@ class Task:
     seconds_to_not_before: float | None = None  # for handlers that want to know
     memory: Path | None = None  # a directory of the step's effect: the same for its undo, and for every event
     was_done: bool = False  # an undo: whether the step had succeeded, and not only begun
+    is_test: bool = False  # for an invented event: whoever is told of it is told so
 
     @property
     def key(self) -> str:
@@ -111,7 +113,7 @@ class Handler(Protocol):
 def grace_seconds_of(options: Mapping[str, Any]) -> float:
     """How long the options give what is running to end of itself, once its time is up."""
     said = options.get("grace_seconds", 0)
-    return float(said) if isinstance(said, int | float) else 0.0
+    return float(said) if isinstance(said, (int, float)) else 0.0
 
 
 def with_defaults(table: Iterable[Option], said: Mapping[str, Any]) -> dict[str, Any]:

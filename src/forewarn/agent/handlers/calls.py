@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from forewarn import __version__
+from forewarn.agent.compat import dataclass
+from forewarn.agent.handlers.base import Task
 from forewarn.agent.handlers.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -54,6 +56,11 @@ class Reply:
     def excerpt(self, hide: Callable[[str], str]) -> str:
         """The beginning of its body, as one line. What is to be hidden goes first: half of it is not found."""
         return " ".join(hide(self.body[:_LOOKED_AT_BYTES].decode("utf-8", "replace")).split())[:120]
+
+
+def marks_of(task: Task) -> dict[str, str]:
+    """Headers that tell the other side what a call is for: a test is marked as one."""
+    return {"Forewarn-Test": "true"} if task.is_test else {}
 
 
 def url_problems(url: str, where: str) -> list[str]:

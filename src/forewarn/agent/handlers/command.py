@@ -99,7 +99,7 @@ def command_problems(name: str, command: object, *, is_shell: bool) -> list[str]
         return [] if fits else [f"{name} has to be one text where shell = true, such as {name} = 'drain --now'."]
     if isinstance(command, str):
         return [f'{name} is one text. Write it as a list, {name} = ["drain", "--now"], or add shell = true.']
-    if not isinstance(command, list | tuple) or not command or not all(isinstance(each, str) for each in command):
+    if not isinstance(command, (list, tuple)) or not command or not all(isinstance(each, str) for each in command):
         return [f'{name} has to be a list of texts, the program first, such as ["drain", "--now"].']
     if not command[0] or command[0].startswith("-") or any("\0" in each for each in command):
         return [f"{name} names no program that could be run: {command[0]!r}."]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.output import Reader
 from forewarn.agent.handlers.sessions import End, end_session

@@ -9,6 +9,8 @@ from forewarn.agent.handlers.base import Task
 
 _LONGEST_VARIABLE = 32_000  # bytes; the kernel refuses a program whose variables are too long
 
+TEST_MARK = "TEST: "  # in front of what people read
+
 PLACEHOLDERS = {
     "event.id": "its EventId",
     "event.type": "Freeze, Reboot, Redeploy, Preempt, Terminate",
@@ -25,6 +27,7 @@ PLACEHOLDERS = {
     "try": "1 for the first try",
     "seconds_left": "how long the step may take",
     "key": "the same for every repeat of the step",
+    "is_test": "true if `agent test` invented the event, else false",
     "summary": "all that matters, as a sentence",
 }
 
@@ -55,7 +58,8 @@ def summary(task: Task) -> str:
     whom = task.vm or ", ".join(event.resources) or "nobody"
     when = f", not before {not_before_text(event)}" if event.not_before else ""
     why = f": {event.description}" if event.description else ""
-    return f"{event.type} of {whom}, {event.status}{when}{why} ({event.id})"
+    mark = TEST_MARK if task.is_test else ""
+    return f"{mark}{event.type} of {whom}, {event.status}{when}{why} ({event.id})"
 
 
 def parts(task: Task) -> dict[str, Any]:
@@ -77,6 +81,7 @@ def parts(task: Task) -> dict[str, Any]:
         "try": task.try_number,
         "seconds_left": round(task.seconds, 1),
         "key": task.key,
+        "is_test": task.is_test,
         "summary": summary(task),
     }
 
@@ -99,6 +104,7 @@ def variables(task: Task) -> dict[str, str]:
         "EVENT_DIRECTION": str(task.direction),
         "EVENT_TRY": str(task.try_number),
         "EVENT_KEY": task.key,
+        "EVENT_TEST": "true" if task.is_test else "false",
         "EVENT_SECONDS_LEFT": f"{task.seconds:.0f}",
         "EVENT_SECONDS_TO_NOTBEFORE": (
             "" if task.seconds_to_not_before is None else f"{task.seconds_to_not_before:.0f}"

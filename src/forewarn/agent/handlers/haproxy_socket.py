@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import socket
-from dataclasses import dataclass
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.handlers.deadline import Deadline
 
 _MOST_BYTES = 4 * 1024 * 1024
@@ -49,7 +49,7 @@ class RuntimeSocket:
         # A line with the version of the format, one with # and the names of the fields, and one for each server.
         lines = [line.removeprefix("# ").split() for line in answer.splitlines()[1:] if line.strip()]
         for line in lines[1:]:
-            row = dict(zip(lines[0], line, strict=False))
+            row = dict(zip(lines[0], line))
             if row.get("srv_name") == wanted:
                 state = int(row.get("srv_admin_state", "0"))
                 return Server(bool(state & _DRAIN), bool(state & _MAINTENANCE))

@@ -10,7 +10,7 @@ from typing import Any
 from forewarn.agent.case import Direction
 from forewarn.agent.handlers import template
 from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
-from forewarn.agent.handlers.calls import Call, CallFailed, call, trust_problems, trusted
+from forewarn.agent.handlers.calls import Call, CallFailed, call, marks_of, trust_problems, trusted
 from forewarn.agent.handlers.deadline import Deadline
 from forewarn.agent.handlers.filling import Filling, has_type, is_json
 from forewarn.agent.handlers.records import settled, settled_result, was_begun
@@ -124,7 +124,7 @@ def _make(said: Mapping[str, Any], task: Task) -> Result:
     request = Call(
         method=said["method"],
         url=filling.url(said["url"]),
-        headers={"Idempotency-Key": task.key, **kind, **given},
+        headers={"Idempotency-Key": task.key, **kind, **given, **marks_of(task)},
         body=filling.body(said["body"], given),
         **trusted(said),
     )

@@ -9,9 +9,10 @@ import os
 import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from forewarn.agent.compat import dataclass
 from forewarn.agent.handlers import output
 
 SHELL = "/bin/sh"

@@ -15,6 +15,7 @@ from forewarn.agent.handlers.calls import (
     CallFailed,
     Reply,
     call,
+    marks_of,
     trust_problems,
     trusted,
     url_problems,
@@ -94,6 +95,7 @@ class _Cluster:
         self._deadline = Deadline(task.seconds, task.stop)
         self._before = Before(task)
         self._word = _word_of(said)
+        self._marks = marks_of(task)
         self.hide = concealing([said["password"] or "", self._word])
 
     def give_lead_away(self) -> Result:
@@ -195,7 +197,7 @@ class _Cluster:
         return said
 
     def _ask(self, method: str, path: str, body: bytes | None, deadline: Deadline) -> Reply:
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **self._marks}
         if self._word:
             headers["Authorization"] = f"Basic {self._word}"
         url = self._said["url"].rstrip("/") + path

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path, PurePath
+
+from forewarn.agent.compat import dataclass
 
 _PROC = Path("/proc")
 _LONGEST_NAME = 15  # the kernel cuts names of programs there

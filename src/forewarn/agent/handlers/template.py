@@ -105,7 +105,7 @@ def _pieces(text: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _as_text(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def _instead(name: str, known: list[str]) -> str:

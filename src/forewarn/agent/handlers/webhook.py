@@ -9,9 +9,9 @@ from typing import Any
 
 from forewarn.agent.handlers import template
 from forewarn.agent.handlers.base import Option, Result, Task, with_defaults
-from forewarn.agent.handlers.calls import Call, CallFailed, call, trust_problems, trusted
+from forewarn.agent.handlers.calls import Call, CallFailed, call, marks_of, trust_problems, trusted
 from forewarn.agent.handlers.deadline import Deadline
-from forewarn.agent.handlers.event_words import azure_members
+from forewarn.agent.handlers.event_words import TEST_MARK, azure_members
 from forewarn.agent.handlers.filling import Filling
 from forewarn.agent.handlers.records import settled, settled_result
 
@@ -79,7 +79,7 @@ def _post(said: Mapping[str, Any], task: Task) -> Result:
     request = Call(
         method="POST",
         url=filling.url(said["url"]),
-        headers={"Content-Type": "application/json", "Idempotency-Key": task.key, **given},
+        headers={"Content-Type": "application/json", "Idempotency-Key": task.key, **given, **marks_of(task)},
         body=_body(said, filling, task),
         **trusted(said),
     )
@@ -122,8 +122,11 @@ def _try(
 
 def _body(said: Mapping[str, Any], filling: Filling, task: Task) -> bytes:
     if said["body"]:
-        return filling.body(said["body"], {}) or b""
+        body = filling.body(said["body"], {}) or b""
+        return _marked(body) if task.is_test else body
     text = filling.plainly(said["text"])
+    if task.is_test and not text.startswith(TEST_MARK):
+        text = f"{TEST_MARK}{text}"
     if said["preset"] == "slack":
         # Slack reads <...> and & as its own marks, so these three are quoted its way.
         quoted = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
@@ -137,8 +140,18 @@ def _body(said: Mapping[str, Any], filling: Filling, task: Task) -> bytes:
             "step": task.step,
             "key": task.key,
             "event": azure_members(task.event),
+            **({"is_test": True} if task.is_test else {}),
         }
     return json.dumps(message).encode()
+
+
+def _marked(body: bytes) -> bytes:
+    """JSON of the user's own with a mark in its text, where it has one; the header marks every other form."""
+    said = json.loads(body)
+    text = said.get("text") if isinstance(said, dict) else None
+    if not isinstance(text, str) or text.startswith(TEST_MARK):
+        return body
+    return json.dumps({**said, "text": f"{TEST_MARK}{text}"}).encode()
 
 
 def _card(text: str) -> dict[str, Any]:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 from forewarn import __version__
 from tests.agent.running_command import Outcome, process
-from tests.running import ROOT
+from tests.waiting import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def pyz(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(target: Path, seed: str = "0") -> Path:
     """Build it as `make agent` does, with nothing of the environment."""
-    command = [sys.executable, "-I", "-S", "tools/agent_file.py", str(target)]
+    command = [sys.executable, "-I", "tools/agent_file.py", str(target)]
     subprocess.run(command, cwd=ROOT, env={"PYTHONHASHSEED": seed}, check=True, capture_output=True, timeout=60)
     return target
 
@@ -49,6 +50,20 @@ def test_it_calls_itself_by_its_name(pyz: Path):
     assert run(pyz, "--help").out.startswith("usage: forewarn-agent.pyz [OPTIONS] COMMAND [ARGS]...")
 
 
+@pytest.mark.parametrize("version", [(2, 7, 18), (3, 8, 18)], ids=str)
+def test_a_python_that_is_too_old_says_so_in_one_sentence(pyz: Path, version: tuple[int, ...]):
+    # As if this Python were that old. What it runs first has no syntax that such a Python does not know.
+    with zipfile.ZipFile(pyz) as archive:
+        beginning = archive.read("__main__.py")
+    ast.parse(beginning, feature_version=(3, 4))
+
+    refused = process([sys.executable, "-c", f"import sys; sys.version_info = {version}\n{beginning.decode()}"])
+
+    assert (refused.code, refused.out) == (2, "")
+    assert refused.err.count("\n") == 1
+    assert f"needs Python 3.9 or later, and this is {version[0]}.{version[1]}." in refused.err
+
+
 def test_it_can_be_started_like_a_program(pyz: Path):
     assert process([str(pyz), "--version"]).code == 0
 
@@ -58,7 +73,10 @@ def test_it_has_the_agent_and_nothing_else_of_ours(pyz: Path):
         names = {name.removesuffix("c") for name in archive.namelist()}
 
     expected = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src/forewarn/agent").rglob("*.py")}
-    assert names == {"__main__.py", "forewarn/__init__.py", *expected}
+    parser = {name for name in names if name.startswith("tomli/")}
+    assert names - parser == {"__main__.py", "forewarn/__init__.py", *expected}
+    assert {"tomli/__init__.py", "tomli/LICENSE"} <= parser
+    assert {PurePath(name).suffix for name in parser} == {".py", ""}
 
 
 def test_the_same_sources_make_the_same_bytes(pyz: Path, tmp_path: Path):

@@ -13,7 +13,8 @@ import pytest
 from forewarn.agent.case import Consent
 from tests.agent.mortal_agent import Orders, Process, mortal
 from tests.agent.shell import until_there
-from tests.running import RunningService, call, free_port, running, wait_until
+from tests.running import RunningService, call, running
+from tests.waiting import free_port, wait_until
 
 NAMES = ("web-0", "web-1", "web-2")
 

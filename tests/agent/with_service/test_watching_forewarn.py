@@ -16,7 +16,8 @@ from forewarn.agent.names import Names
 from forewarn.agent.settings import Settings
 from tests.agent.looking import QUICK, STEADY, Looking, looking
 from tests.fleets import SMALL
-from tests.running import START, RunningService, running, wait_until
+from tests.running import START, RunningService, running
+from tests.waiting import wait_until
 
 VM = "web-0"
 

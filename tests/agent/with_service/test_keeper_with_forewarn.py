@@ -13,7 +13,8 @@ from forewarn.agent.policy import Approval
 from tests.agent.kept import Kept, Stage, kept
 from tests.agent.little_world import a_profile, a_step
 from tests.fleets import SMALL
-from tests.running import RunningService, running, wait_until
+from tests.running import RunningService, running
+from tests.waiting import wait_until
 
 
 @pytest.fixture

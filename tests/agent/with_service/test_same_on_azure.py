@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
+import pytest
+
 from tests.agent.azure import Azure, azure, event, http_date
-from tests.agent.running_command import FOREWARN, bare
+from tests.agent.running_command import AGENT, bare
 from tests.fleets import SMALL
-from tests.running import START, RunningService, free_port, running, wait_until
+from tests.running import START, RunningService, running
+from tests.waiting import free_port, wait_until
+from tools.agent_file import build
+from tools.pythons import find_python
 
 VM = "frugal"  # a Spot VM, so that it can be evicted; it stays there, so that it can see the end
 FLEET = SMALL | {
@@ -158,13 +163,13 @@ class OnAzure:
 
 
 @contextmanager
-def agent(url: str, place: Path) -> Iterator[None]:
+def agent(url: str, place: Path, program: Sequence[str]) -> Iterator[None]:
     """A real one, for the length of a block."""
     place.mkdir()
     (place / "agent.toml").write_text(FILE.replace("{place}", str(place)))
     where = ("--config", str(place / "agent.toml"), "--state-dir", str(place / "state"), "--endpoint", url)
     with (place / "log").open("wb") as log:
-        command = [FOREWARN, "agent", "run", *where, "--listen", f"127.0.0.1:{free_port()}"]
+        command = [*program, "run", *where, "--listen", f"127.0.0.1:{free_port()}"]
         process = subprocess.Popen(command, env=bare(), stderr=log)
     try:
         yield
@@ -174,7 +179,7 @@ def agent(url: str, place: Path) -> Iterator[None]:
         process.wait(60)
 
 
-def live_through(platform: Platform, place: Path) -> dict[str, Any]:
+def live_through(platform: Platform, place: Path, program: Sequence[str] = AGENT) -> dict[str, Any]:
     """The same events on any platform: what the agent did, in order, and what it put on record."""
 
     def has(*notes: str) -> Callable[[], bool]:
@@ -184,7 +189,7 @@ def live_through(platform: Platform, place: Path) -> dict[str, Any]:
         file = place / "audit.jsonl"
         wait_until(lambda: file.exists() and len(file.read_text().splitlines()) == count, f"{count} records")
 
-    with agent(platform.url, place):
+    with agent(platform.url, place, program):
         wait_until(lambda: b"this VM is" in (place / "log").read_bytes(), "the VM's name")
         rebooted = platform.announce("Reboot")
         platform.wait_for_approval(rebooted)
@@ -235,3 +240,17 @@ def test_the_agent_does_the_same_on_azure_and_with_forewarn(tmp_path: Path):
         *("Redeploy save", "Redeploy forget"),
         *("Preempt drain", "Preempt started", "Preempt ready"),
     ]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize("version", ["3.9", "3.13"])
+def test_the_one_file_does_the_same_on_the_oldest_and_the_newest_python(version: str, tmp_path: Path):
+    build(tmp_path / "agent.pyz")
+    program = (str(find_python(version)), "-I", "-S", str(tmp_path / "agent.pyz"))
+
+    with running(FLEET, guest=VM) as service:
+        there = live_through(OnForewarn(service), tmp_path / "there", program)
+    with azure(VM) as endpoint:
+        here = live_through(OnAzure(endpoint), tmp_path / "here")
+
+    assert there == here
