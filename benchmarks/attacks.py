@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.history import history_line
-from benchmarks.parts import TARGET, BenchmarkFailed, free_port, wait_for
+from benchmarks.parts import TARGET, BenchmarkFailed, cpu_of, free_port, wait_for
 from forewarn.core.event import EVENTS_PER_COMMIT, Event
 from forewarn.core.world import Changes
 from forewarn.store.sql import SqlStore
@@ -284,7 +284,9 @@ def run(name: str, source: Path, events: int, seconds: float) -> dict[str, Any]:
 
         watching = threading.Thread(target=watch)
         watching.start()
+        cpu = cpu_of(service.process.pid)
         during, failed = poll(service.port, seconds, anew=anew)
+        found["service CPU during %"] = (cpu_of(service.process.pid) - cpu) / seconds * 100
         is_over.set()
         watching.join()
         found |= {"rss peak": peak["rss"], "files peak": peak["files"], what: count.value}

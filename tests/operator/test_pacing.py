@@ -110,4 +110,4 @@ def test_token_requests_are_begun_at_a_bounded_rate():
         took = perf_counter() - began
 
     assert statuses == {400}
-    assert took >= (40 - 20) / 50 - 0.01
+    assert took >= (40 - 20) / 25 - 0.01
