@@ -142,6 +142,7 @@ def test_service_stops_while_postgresql_swallows_everything(tmp_path: Path, figu
         PostgresqlProxy(fresh_database("postgresql", tmp_path)) as proxy,
         serving(tmp_path, proxy.address) as service,
     ):
+        service.call("GET", "/v1/history")  # so that the next reader finds an open connection, and waits on it
         proxy.swallow()
         askers = [ask(service, "POST", "/v1/vms/one/restart"), ask(service, "GET", "/v1/history")]
         began = time.monotonic()
