@@ -30,8 +30,8 @@ def can_ask(*, yes: bool) -> bool:
 
 def ask(question: str) -> None:
     """Return if the answer is yes. Otherwise end the command; nothing has been changed."""
-    click.echo(f"{question} [y/N] ", nl=False, err=True)
     try:
+        click.echo(f"{question} [y/N] ", nl=False, err=True)
         answer = sys.stdin.buffer.readline()
     except KeyboardInterrupt:
         click.echo("\nNothing was changed.", err=True)
