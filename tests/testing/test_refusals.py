@@ -115,7 +115,7 @@ SENTENCES = {
     ),
     "unknown unit": (
         lambda s: s.clock.advance(fortnights=1),
-        "The clock cannot be advanced so: 'fortnights' is an invalid keyword argument for __new__().",
+        "The clock knows no unit fortnights.",
         UNITS,
     ),
     "end of time": (

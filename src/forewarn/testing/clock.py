@@ -9,7 +9,8 @@ from forewarn.emulator import Emulator, Refused
 from forewarn.testing.event import Event, as_event, as_phase
 
 _MOST_STEPS = 1000
-_UNITS = "weeks, days, hours, minutes, seconds, milliseconds and microseconds"
+_UNIT_NAMES = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds")
+_UNITS = f"{', '.join(_UNIT_NAMES[:-1])} and {_UNIT_NAMES[-1]}"
 
 
 class Clock:
@@ -25,6 +26,9 @@ class Clock:
 
     def advance(self, by: timedelta | None = None, **duration: float) -> datetime:
         """Let time pass, `advance(minutes=5)`: the keywords are those of `timedelta`."""
+        unknown = sorted(set(duration) - set(_UNIT_NAMES))
+        if unknown:  # Python's own sentence differs between versions
+            raise Refused(f"The clock knows no unit {', '.join(unknown)}.", f"It takes {_UNITS}.")
         try:
             length = timedelta(**duration) + (by or timedelta(0))
         except (TypeError, ValueError, OverflowError) as problem:  # ValueError: not a number
