@@ -19,6 +19,7 @@ from forewarn.config_values import (
     as_count,
     as_days,
     as_failed_host_kind,
+    as_host_names,
     as_instant,
     as_path,
     as_simulated_seconds,
@@ -64,6 +65,14 @@ SETTINGS = (
         as_addresses,
         "HOST:PORT",
         "Guests' listener; may repeat (default 127.0.0.1:8254).",
+        repeats=True,
+    ),
+    Setting(
+        "metadata_host_names",
+        as_host_names,
+        "NAME",
+        "Accept this name in the Host header on loopback addresses of the guests' listener; may repeat (default: "
+        "only localhost, loopback addresses and 169.254.169.254).",
         repeats=True,
     ),
     Setting(
@@ -233,6 +242,7 @@ class Settings:
     """What a service is told before it starts."""
 
     metadata: tuple[Address, ...] = (("127.0.0.1", 8254),)
+    metadata_host_names: tuple[str, ...] = ()
     operator: Address = ("127.0.0.1", 8255)
     tls_cert: Path | None = None
     tls_key: Path | None = None

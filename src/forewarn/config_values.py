@@ -5,6 +5,7 @@ Each of these raises ValueError with a sentence.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
@@ -15,6 +16,7 @@ from forewarn.wire.times import parse_instant
 
 _MOST = 1_000_000_000  # in seconds, some thirty years
 _MOST_DAYS = 36_500
+_HOST_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?")
 
 Address = tuple[str, int]
 
@@ -52,6 +54,15 @@ def as_texts(value: object) -> list[str]:
 def as_path(value: object) -> Path:
     """A path."""
     return Path(as_text(value))
+
+
+def as_host_names(value: object) -> tuple[str, ...]:
+    """Host names without ports, one or several."""
+    names = tuple(as_texts(value))
+    for name in names:
+        if not _HOST_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no host name; write it like metadata.internal, without a port")
+    return names
 
 
 def as_addresses(value: object) -> tuple[Address, ...]:

@@ -15,7 +15,13 @@ from forewarn.edge.limits import IN_WORDS, Limits
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import document
 from forewarn.wire.imds.errors import OCCASIONS
-from forewarn.wire.imds.request import EVENTS_PATH, INSTANCE_PATH, LONGEST_WAIT_SECONDS, VERSIONS_PATH
+from forewarn.wire.imds.request import (
+    EVENTS_PATH,
+    INSTANCE_PATH,
+    LONGEST_WAIT_SECONDS,
+    TOKEN_PATH,
+    VERSIONS_PATH,
+)
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, INSTANCE_VERSIONS, EventsVersion
 from tools.markdown import block, code, page, table
 
@@ -27,10 +33,17 @@ _ROUTES = (
     (f"POST {EVENTS_PATH}", 'approval: `{"StartRequests": [{"EventId": "..."}]}`, answered 200 without a body'),
     (f"GET {INSTANCE_PATH}", "the caller itself; a longer path asks for a part, `format=text` for plain text"),
     (f"GET {VERSIONS_PATH}", "the api-versions of the instance; needs no api-version itself"),
+    (f"GET {TOKEN_PATH}", "400, as on a VM without a managed identity"),
+)
+_HOST_RULE = (
+    "on a loopback address: `localhost`, an address of 127.0.0.0/8, `[::1]`, `169.254.169.254` or one of "
+    "[`metadata_host_names`](settings.md), with any port; elsewhere anything"
 )
 _WAITS = f"answered when the document changes, or 304 after N seconds, at most {LONGEST_WAIT_SECONDS}"
 _HEADERS = (
     ("Metadata: true", "has to be there, but for the document at the first api-version"),
+    ("Origin", "must not be there"),
+    ("Host", _HOST_RULE),
     ("X-Forwarded-For", "must not be there"),
     ("If-None-Match", "the `ETag` of the last answer, several, or `*`: 304 without a body while it is the same"),
     ("Prefer: wait=N", f"with `If-None-Match`: {_WAITS}"),

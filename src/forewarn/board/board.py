@@ -22,7 +22,7 @@ Wake = Callable[[], None]
 class Panel:
     """What one scope's guests are shown."""
 
-    __slots__ = ("is_on", "page", "polled_at", "previous", "scope", "waiters")
+    __slots__ = ("is_on", "page", "polled_at", "previous", "ready_at", "scope", "waiters")
 
     def __init__(self, scope: str, page: Page, *, is_on: bool) -> None:
         self.scope = scope
@@ -30,6 +30,7 @@ class Panel:
         self.previous: Page | None = None  # what was shown before, where that is kept
         self.is_on = is_on
         self.polled_at = 0.0  # when it was last read, in monotonic seconds
+        self.ready_at = 0.0  # until then every read waits, in monotonic seconds; the listener's
         self.waiters: dict[Wake, None] = {}  # woken in the order in which they came
 
 

@@ -21,7 +21,7 @@ _VERSIONS = answer(200, to_json({"apiVersions": INSTANCE_VERSIONS}))
 
 @dataclass(frozen=True, slots=True)
 class FirstPoll:
-    """The guest's scope is off: turn it on, then ask again."""
+    """The guest's scope is off, or was turned on a moment ago: turn it on, wait until it is ready, ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,11 @@ class Hold:
     seconds: int
 
 
-def serve(wish: Wish, guest: Guest, site: Site) -> Answer | FirstPoll | Hold | ApproveEvents:
+def serve(wish: Wish, guest: Guest, site: Site, now: float) -> Answer | FirstPoll | Hold | ApproveEvents:
     """The answer to a wish, or what has to happen before it."""
     match wish:
         case ReadEvents():
-            if not guest.panel.is_on:
+            if not guest.panel.is_on or guest.panel.ready_at > now:
                 return FirstPoll()
             return read_events(wish, guest)
         case ApproveEvents():
