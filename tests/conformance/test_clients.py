@@ -284,7 +284,14 @@ def test_the_leaves_that_clients_decode_are_strings(service: RunningService):
     assert (compute["platformUpdateDomain"], compute["platformFaultDomain"]) == ("0", "0")
     assert (set_member["platformUpdateDomain"], set_member["tags"]) == ("2", "")
     shapes = {name: type(value) for name, value in compute.items() if type(value) is not str}
-    assert shapes == {"osProfile": dict, "tagsList": list}
+    assert shapes == {
+        "osProfile": dict,
+        "plan": dict,
+        "publicKeys": list,
+        "securityProfile": dict,
+        "storageProfile": dict,
+        "tagsList": list,
+    }
 
 
 @pytest.mark.client(11)

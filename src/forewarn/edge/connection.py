@@ -13,7 +13,7 @@ from functools import partial
 
 from forewarn.board.board import Guest
 from forewarn.core.refusal import Refusal
-from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, serve
+from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, read_instance, serve
 from forewarn.edge.desk import Desk, Gate, Judged
 from forewarn.edge.held import HeldRequest, Pause
 from forewarn.edge.reading import RequestReader
@@ -21,7 +21,7 @@ from forewarn.errors import ForewarnError, Stopping
 from forewarn.logs import get_logger
 from forewarn.wire.http import CLOSE, KEEP_ALIVE, Answer, without_body
 from forewarn.wire.imds import errors
-from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish, judge
+from forewarn.wire.imds.request import ApproveEvents, ReadEvents, ReadInstance, Request, Wish, judge
 
 log = get_logger()
 
@@ -220,7 +220,11 @@ class GuestConnection(asyncio.Protocol):
 
     def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:
         """Answer a wish, at once or when what it needs has happened."""
-        outcome = serve(wish, guest, self._desk.site, self._desk.now())
+        desk = self._desk
+        if isinstance(wish, ReadInstance):
+            self._send(read_instance(wish, guest, self._address, desk.board, desk.site), ending, request)
+            return
+        outcome = serve(wish, guest, desk.now())
         if isinstance(outcome, Answer):
             if isinstance(wish, ReadEvents):
                 self._note_poll(guest)

@@ -15,6 +15,7 @@ import msgspec
 from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.wire.entries import Locate, read_sections, told
+from forewarn.wire.imds import compute
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines
 from forewarn.wire.toml_text import BadToml, read_toml_text
@@ -105,7 +106,7 @@ def read_tables(raw: Mapping[str, Any], locate: Locate) -> FleetText:
     if isinstance(sections, list):
         raise BadFleet(tuple(told(each, locate) for each in sections), sections)
     text = FleetText(FleetSpec(**sections), locate)
-    if problems := check(text.spec):
+    if problems := [*check(text.spec), *compute.check(text.spec)]:
         raise text.refusal(problems)
     return text
 

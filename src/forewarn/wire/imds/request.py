@@ -14,6 +14,7 @@ import msgspec
 
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
+from forewarn.wire.imds.compute import FIRST_VERSION
 from forewarn.wire.imds.hosts import LocalHosts
 from forewarn.wire.imds.versions import (
     EVENTS_VERSIONS,
@@ -68,6 +69,8 @@ class ReadInstance:
 
     path: tuple[str, ...]
     as_text: bool
+    version: str
+    is_extended: bool = False  # the part that only provisioning agents ask for, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +105,12 @@ def judge(request: Request, hosts: LocalHosts | None = None) -> Wish | Answer:
     if path == TOKEN_PATH:
         return errors.NO_IDENTITY
     leaf = tuple(part for part in path.removeprefix(INSTANCE_PATH).split("/") if part)
-    return ReadInstance(leaf, as_text=query.get("format", "").lower() == "text")
+    return ReadInstance(
+        leaf,
+        as_text=query.get("format", "").lower() == "text",
+        version=max(version, FIRST_VERSION),
+        is_extended=query.get("extended", "").lower() == "true",
+    )
 
 
 def _refuse_sender(request: Request, hosts: LocalHosts | None) -> Answer | None:
