@@ -18,6 +18,7 @@ from forewarn.config_values import (
     as_count,
     as_days,
     as_failed_host_kind,
+    as_host_names,
     as_instant,
     as_path,
     as_positive_count,
@@ -67,6 +68,14 @@ SETTINGS = (
         as_addresses,
         "HOST:PORT",
         "Guests' listener; may repeat (default 127.0.0.1:8254).",
+        repeats=True,
+    ),
+    Setting(
+        "metadata_host_names",
+        as_host_names,
+        "NAME",
+        "Accept this name in the Host header on loopback addresses of the guests' listener; may repeat (default: "
+        "only localhost, loopback addresses and 169.254.169.254).",
         repeats=True,
     ),
     Setting(
@@ -247,6 +256,7 @@ class Settings:
     """What a service is told before it starts."""
 
     metadata: tuple[Address, ...] = (("127.0.0.1", 8254),)
+    metadata_host_names: tuple[str, ...] = ()
     operator: Address = ("127.0.0.1", 8255)
     operator_connections: int = 256
     tls_cert: Path | None = None

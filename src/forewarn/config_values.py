@@ -28,6 +28,7 @@ AZURE_SECONDS: Mapping[Action, float] = {
     Action.REDEPLOY: 595,
     Action.RESTORE: 595,
 }
+_HOST_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9_.])?")
 
 Address = tuple[str, int]
 
@@ -73,6 +74,15 @@ def as_texts(value: object) -> list[str]:
 def as_path(value: object) -> Path:
     """A path."""
     return Path(as_text(value))
+
+
+def as_host_names(value: object) -> tuple[str, ...]:
+    """Host names without ports, one or several."""
+    names = tuple(as_texts(value))
+    for name in names:
+        if not _HOST_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is no host name; write it like metadata.internal, without a port")
+    return names
 
 
 def as_addresses(value: object) -> tuple[Address, ...]:

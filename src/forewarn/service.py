@@ -193,6 +193,7 @@ class Service:
             limits=Limits(requests_per_second=settings.requests_per_second, connections=self._shares.guests),
             site=site,
             first_call_delay=settings.first_call_delay,
+            host_names=settings.metadata_host_names,
             faults=self.plane.faults,
             mark=self._mark,
         )

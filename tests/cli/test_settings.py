@@ -39,6 +39,9 @@ SAMPLES = {
             (("10.0.0.3", 80), ("10.0.0.4", 80)),
         ),
     ),
+    "metadata_host_names": Sample(
+        '["a.internal", "b"]', "c, d", ("e", "f"), (("a.internal", "b"), ("c", "d"), ("e", "f"))
+    ),
     "operator": Sample(
         '"127.0.0.1:1"', "127.0.0.1:2", "[::1]:3", (("127.0.0.1", 1), ("127.0.0.1", 2), ("::1", 3))
     ),
@@ -105,6 +108,7 @@ WRONG = [
     ("metadata", '"8254"', "8254", "'8254' is no address; write it like 127.0.0.1:8254"),
     ("metadata", "8254", None, "8254 is neither text nor a list of texts"),
     ("metadata", "[8254]", None, "8254 is no text; write it in quotes"),
+    ("metadata_host_names", '"imds:80"', "imds:80", "'imds:80' is no host name; write it like"),
     ("operator", '"127.0.0.1:65536"', "127.0.0.1:65536", "'127.0.0.1:65536' is no address; write it like"),
     ("operator", "8255", None, "8255 is no text; write it in quotes"),
     ("tls_cert", "1", None, "1 is no text; write it in quotes"),

@@ -52,7 +52,7 @@ def test_an_approval_is_read_as_json_whatever_its_content_type(
 ):
     _, event = scheduled_restart(service)
     body = start_requests(event).encode()
-    head = f"POST {NEWEST} HTTP/1.1\r\nHost: imds\r\nMetadata: true\r\nConnection: close\r\n"
+    head = f"POST {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\nConnection: close\r\n"
     head += f"Content-Type: {content_type}\r\n" if content_type else ""
     if chunked:
         head += "Transfer-Encoding: chunked\r\n"
@@ -118,7 +118,9 @@ def test_a_client_may_approve_at_every_poll_as_long_as_it_sees_the_event(service
 @pytest.mark.client(6)
 @pytest.mark.parametrize("times", [1, 2], ids=["when first seen", "when seen before"])
 def test_a_get_that_asks_to_close_is_told_so_and_hung_up_on(service: RunningService, times: int):
-    request = f"GET {NEWEST} HTTP/1.1\r\nHost: imds\r\nMetadata: true\r\nConnection: close\r\n\r\n".encode()
+    request = (
+        f"GET {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\nConnection: close\r\n\r\n".encode()
+    )
 
     for _ in range(times):
         received = exchange(service, "127.0.2.1", request)
@@ -135,7 +137,7 @@ def test_an_approval_and_a_refusal_that_ask_to_close_are_told_so_and_hung_up_on(
     replies = []
 
     for body in (start_requests(event), "{"):
-        head = f"POST {NEWEST} HTTP/1.1\r\nHost: imds\r\nMetadata: true\r\nConnection: close\r\n"
+        head = f"POST {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\nConnection: close\r\n"
         request = f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
         replies.append(exchange(service, "127.0.1.1", request))
 
@@ -282,7 +284,14 @@ def test_the_leaves_that_clients_decode_are_strings(service: RunningService):
     assert (compute["platformUpdateDomain"], compute["platformFaultDomain"]) == ("0", "0")
     assert (set_member["platformUpdateDomain"], set_member["tags"]) == ("2", "")
     shapes = {name: type(value) for name, value in compute.items() if type(value) is not str}
-    assert shapes == {"osProfile": dict, "tagsList": list}
+    assert shapes == {
+        "osProfile": dict,
+        "plan": dict,
+        "publicKeys": list,
+        "securityProfile": dict,
+        "storageProfile": dict,
+        "tagsList": list,
+    }
 
 
 @pytest.mark.client(11)
@@ -314,7 +323,7 @@ def test_any_user_agent_is_served_alike(service: RunningService, agent: str):
     value = USER_AGENTS[agent]
     line = b"" if value is None else b"User-Agent: %b\r\n" % value.encode("latin-1")
     body = start_requests(event).encode()
-    common = b"Host: imds\r\nMetadata: true\r\nConnection: close\r\n" + line
+    common = b"Host: 169.254.169.254\r\nMetadata: true\r\nConnection: close\r\n" + line
     get = b"GET %b HTTP/1.1\r\n%b\r\n" % (NEWEST.encode(), common)
     post = b"POST %b HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (NEWEST.encode(), common, len(body), body)
     expected = service.guest("web-1").call().body

@@ -89,7 +89,7 @@ def test_a_header_with_any_value_but_true_is_refused(service: RunningService, ve
     "line", ["Metadata: true", "metadata: true", "METADATA:TRUE", "Metadata:True", "Metadata:\ttrue "]
 )
 def test_the_header_is_read_whatever_its_case(service: RunningService, line: str):
-    request = f"GET {NEWEST} HTTP/1.1\r\nHost: imds\r\n{line}\r\nConnection: close\r\n\r\n"
+    request = f"GET {NEWEST} HTTP/1.1\r\nHost: 169.254.169.254\r\n{line}\r\nConnection: close\r\n\r\n"
 
     received = exchange(service, "127.0.2.1", request.encode())
 
@@ -245,7 +245,7 @@ REFUSED = {
 def test_every_refusal_is_a_json_object_with_a_string_error(service: RunningService, what: str):
     request, status = REFUSED[what]
 
-    received = exchange(service, "127.0.2.1", request + b"Host: imds\r\nConnection: close\r\n\r\n")
+    received = exchange(service, "127.0.2.1", request + b"Host: 169.254.169.254\r\nConnection: close\r\n\r\n")
 
     head, _, body = received.partition(b"\r\n\r\n")
     assert head.startswith(b"HTTP/1.1 %d " % status)

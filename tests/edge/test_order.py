@@ -165,7 +165,7 @@ def test_an_approval_that_offers_an_upgrade_is_read_with_its_body(service: Runni
 
 def test_a_tunnel_is_refused_and_nothing_is_read_behind_it(service: RunningService):
     with Wire(service) as wire:
-        wire.send(b"CONNECT 10.0.0.1:80 HTTP/1.1\r\nHost: x\r\n\r\n" + GET)
+        wire.send(b"CONNECT 10.0.0.1:80 HTTP/1.1\r\nHost: localhost\r\n\r\n" + GET)
 
         assert wire.receive()[0] == 404
         assert wire.is_closed()

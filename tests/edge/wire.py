@@ -12,7 +12,7 @@ from typing import Self
 from tests.running import RunningService
 
 EVENTS = "/metadata/scheduledevents?api-version=2020-07-01"
-GET = f"GET {EVENTS} HTTP/1.1\r\nHost: x\r\nMetadata: true\r\n\r\n".encode()
+GET = f"GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\nMetadata: true\r\n\r\n".encode()
 
 
 class Wire:
@@ -86,7 +86,7 @@ class Wire:
 
 def post(body: bytes, *headers: str, length: bool = True) -> bytes:
     """A POST of that body."""
-    lines = [f"POST {EVENTS} HTTP/1.1", "Host: x", "Metadata: true", *headers]
+    lines = [f"POST {EVENTS} HTTP/1.1", "Host: localhost", "Metadata: true", *headers]
     if length:
         lines.append(f"Content-Length: {len(body)}")
     return "\r\n".join([*lines, "", ""]).encode() + body

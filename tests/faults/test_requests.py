@@ -356,13 +356,13 @@ def test_a_request_that_was_remembered_is_struck_too_and_remembered_again_afterw
         for _ in range(2):
             wire.send(GET)
             wire.receive()
-        was_remembered = GET in desk.remembered
+        was_remembered = GET in desk.from_loopback.remembered
         rule = add("status", count=1)
         wire.send(GET)
         status = wire.receive()[0]
         wire.send(GET)
         wire.receive()
-        meanwhile = dict(desk.remembered)
+        meanwhile = dict(desk.from_loopback.remembered)
         service.operator("DELETE", f"/v1/faults/{rule}")
         wire.send(GET)
         wire.receive()
@@ -370,7 +370,7 @@ def test_a_request_that_was_remembered_is_struck_too_and_remembered_again_afterw
     assert was_remembered
     assert status == 503
     assert meanwhile == {}
-    assert GET in desk.remembered
+    assert GET in desk.from_loopback.remembered
 
 
 def test_a_request_that_is_remembered_while_a_rule_is_added_is_not_answered_from_memory(service: RunningService):
@@ -388,7 +388,7 @@ def test_a_request_that_is_remembered_while_a_rule_is_added_is_not_answered_from
     poller.start()
     for _ in range(30):
         rule = service.post("/v1/faults", {"name": "status"})["id"]
-        assert desk.remembered == {}
+        assert desk.from_loopback.remembered == {}
         service.operator("DELETE", f"/v1/faults/{rule}")
     poller.join()
 

@@ -81,7 +81,7 @@ def test_each_request_is_noted_with_what_it_wanted_and_got(watched: RunningServi
     assert notes.taken[0][2] == first.body
     times = [exchange.asked_at for exchange, _, _, _ in notes.taken]
     assert times == sorted(times)
-    assert watched.service.desk.remembered == {}
+    assert watched.service.desk.from_loopback.remembered == {}
 
 
 def test_a_caller_that_is_no_guest_is_not_noted(watched: RunningService, notes: Notes):

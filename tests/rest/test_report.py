@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.edge.wire import GET
 from tests.fleets import SMALL
 from tests.running import RunningService, running
 
@@ -98,10 +99,9 @@ def test_with_the_system_clock_nobody_looks_on_unless_asked():
 def test_a_request_that_looks_like_the_last_is_noted_too(service: RunningService):
     """On one connection, the very same bytes: they must not take the short way past the witness."""
     address, port = service.guest("solo").address, service.metadata_port
-    asked = b"GET /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\nHost: x\r\nMetadata: true\r\n\r\n"
     with socket.create_connection(("127.0.0.1", port), source_address=(address, 0), timeout=30) as connection:
         for _ in range(5):
-            connection.sendall(asked)
+            connection.sendall(GET)
             assert connection.recv(65536).startswith(b"HTTP/1.1 200 OK\r\n")
 
     (guest,) = service.get("/v1/report?vm=solo")["guests"]

@@ -256,7 +256,7 @@ def test_no_header_changes_who_is_asking(service: RunningService, headers: list[
     answers = []
     for extra in (forwarded, named):
         with Wire(service, "web-0") as wire:
-            wire.send(f"GET {EVENTS} HTTP/1.1\r\nHost: x\r\nMetadata: true\r\n{extra}\r\n".encode())
+            wire.send(f"GET {EVENTS} HTTP/1.1\r\nHost: localhost\r\nMetadata: true\r\n{extra}\r\n".encode())
             answers.append(wire.receive())
 
     assert solo.address == SOLO

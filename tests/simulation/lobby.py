@@ -14,7 +14,6 @@ from forewarn.core.refusal import Refusal
 from forewarn.edge.counter import APPROVED, FirstPoll, read_events, serve
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
-from forewarn.wire.imds.instance import Site
 from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, judge
 from tests.simulation.guests import Manner, SimulatedGuest
 
@@ -84,7 +83,7 @@ class Lobby:
         wish = judge(request)
         if isinstance(wish, Answer):
             return wish
-        outcome = serve(wish, seated, Site())
+        outcome = serve(wish, seated, 0.0)
         if isinstance(outcome, ApproveEvents):
             return self._approve(guest, outcome)
         if isinstance(outcome, FirstPoll) and (refused := self._first_poll(guest, seated)) is not None:

@@ -79,7 +79,7 @@ class Operator:
         """An owner wants a scale set larger or smaller."""
         world = self._simulation.world
         model = world.sets[name]
-        own = {"capacity", "single_placement_group"}
+        own = {"size", "capacity", "single_placement_group"}
         known = {each: getattr(model, each) for each in ScaleSetWish.__slots__ if each not in own}
         members = tuple(vm.name for vm in world.members_of_set(name))
         wish = ScaleSetWish(**known, capacity=capacity)

@@ -47,6 +47,8 @@ SCALE_SET = ScaleSet(
     {"a": "b"},
     min_available=1,
     health_check="check-pool",
+    subnet="10.0.0.0/26",
+    compute={"vmSize": "Standard_D4s_v5"},
 )
 CLOUD_SERVICE = CloudService("legacy", "prod", min_available=1, health_check="check-legacy")
 SCOPE = Scope(
@@ -81,6 +83,9 @@ VM = Vm(
     eviction_policy=EvictionPolicy.DELETE,
     terminate_notification=timedelta(minutes=7),
     tags={"team": "blue"},
+    mac="000D3AF806EC",
+    subnet="10.0.0.0/26",
+    compute={"publicKeys": [{"keyData": "ssh-ed25519 é"}], "osProfile": {"adminUsername": "ops"}},
     state=VmState.STOPPED,
     came_in=7,
 )

@@ -294,8 +294,9 @@ def test_it_works_inside_a_running_loop_and_leaves_that_alone(service: Service):
     async def guest(vm, event: Event) -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", vm.port)
         body = f'{{"StartRequests": [{{"EventId": "{event.id}"}}]}}'.encode()
-        head = "POST /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\nHost: x\r\nMetadata: true\r\n"
-        writer.write(head.encode() + b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body) + body)
+        head = "POST /metadata/scheduledevents?api-version=2020-07-01 HTTP/1.1\r\nHost: localhost\r\n"
+        head += f"Metadata: true\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        writer.write(head.encode() + body)
         assert b" 200 " in await reader.readline()
         writer.close()
         await writer.wait_closed()

@@ -13,14 +13,15 @@ import pytest
 
 from forewarn.core.document import Document
 from forewarn.core.event import Event
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.notice import DESCRIPTIONS, HOST_MAINTENANCE, LIVE_MIGRATION
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, EvictionPolicy, Kind, Priority, Source
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
+from forewarn.wire.imds.compute import FIRST_VERSION, SINCE
 from forewarn.wire.imds.document import not_modified, page, render
-from forewarn.wire.imds.instance import Site, read, tree
+from forewarn.wire.imds.instance import Site, Subject, read, tree
 from forewarn.wire.imds.request import parse_start_requests
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, NEWEST_EVENTS_VERSIONS, NEWEST_INSTANCE_VERSIONS
 
@@ -112,6 +113,11 @@ INSTANCE = Vm(
     eviction_policy=EvictionPolicy.DELETE,
     tags={"team": "blue", "env": "test"},
 )
+POOL = ScaleSet(
+    "pool", "production", compute={"publicKeys": [{"keyData": "ssh-ed25519 AAAA pool", "path": "/etc/ssh/pool"}]}
+)
+# Those that introduced members, and the newest.
+INSTANCE_VERSIONS = sorted({FIRST_VERSION, *SINCE.values(), NEWEST_INSTANCE_VERSIONS[0]})
 
 
 def compare(name: str, body: bytes) -> None:
@@ -138,18 +144,16 @@ def test_an_answer_is_byte_for_byte_what_it_was(name: str):
     compare(f"answer-{name.replace('_', '-')}.http", answer.encode())
 
 
-@pytest.mark.parametrize("part", ["", "compute", "network"])
-def test_an_instances_metadata_is_byte_for_byte_what_it_was(part: str):
-    path = (part,) if part else ()
+@pytest.mark.parametrize("version", INSTANCE_VERSIONS)
+def test_instance_metadata_at_a_version_are_byte_for_byte_what_they_were(version: str):
+    answer = read(tree(Subject(INSTANCE, POOL), Site(), version), (), as_text=False)
 
-    answer = read(tree(INSTANCE, Site(), "pool"), path, as_text=False)
-
-    compare(f"instance{'-' + part if part else ''}.json", answer.body)
+    compare(f"instance-{version}.json", answer.body)
 
 
 def test_no_golden_file_is_left_over():
     expected = {f"{document}-{version}.json" for document in DOCUMENTS for version in EVENTS_VERSIONS}
     expected |= {f"answer-{name.replace('_', '-')}.http" for name in ANSWERS}
-    expected |= {"instance.json", "instance-compute.json", "instance-network.json", ".gitattributes"}
+    expected |= {f"instance-{version}.json" for version in INSTANCE_VERSIONS} | {".gitattributes"}
 
     assert {file.name for file in GOLDEN.iterdir()} == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 
@@ -14,8 +15,15 @@ from forewarn.core.terms import Cause, Kind, Source
 from forewarn.edge.limits import IN_WORDS, Limits
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import document
+from forewarn.wire.imds.compute import FIRST_VERSION, KNOWN_OTHERWISE, SETTABLE, SINCE, Part, Tree
 from forewarn.wire.imds.errors import OCCASIONS
-from forewarn.wire.imds.request import EVENTS_PATH, INSTANCE_PATH, LONGEST_WAIT_SECONDS, VERSIONS_PATH
+from forewarn.wire.imds.request import (
+    EVENTS_PATH,
+    INSTANCE_PATH,
+    LONGEST_WAIT_SECONDS,
+    TOKEN_PATH,
+    VERSIONS_PATH,
+)
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, INSTANCE_VERSIONS, EventsVersion
 from tools.markdown import block, code, page, table
 
@@ -27,15 +35,46 @@ _ROUTES = (
     (f"POST {EVENTS_PATH}", 'approval: `{"StartRequests": [{"EventId": "..."}]}`, answered 200 without a body'),
     (f"GET {INSTANCE_PATH}", "the caller itself; a longer path asks for a part, `format=text` for plain text"),
     (f"GET {VERSIONS_PATH}", "the api-versions of the instance; needs no api-version itself"),
+    (f"GET {TOKEN_PATH}", "400, as on a VM without a managed identity"),
+)
+_HOST_RULE = (
+    "on a loopback address: `localhost`, an address of 127.0.0.0/8, `[::1]`, `169.254.169.254` or one of "
+    "[`metadata_host_names`](settings.md), with any port; elsewhere anything"
 )
 _WAITS = f"answered when the document changes, or 304 after N seconds, at most {LONGEST_WAIT_SECONDS}"
 _HEADERS = (
     ("Metadata: true", "has to be there, but for the document at the first api-version"),
+    ("Origin", "must not be there"),
+    ("Host", _HOST_RULE),
     ("X-Forwarded-For", "must not be there"),
     ("If-None-Match", "the `ETag` of the last answer, several, or `*`: 304 without a body while it is the same"),
     ("Prefer: wait=N", f"with `If-None-Match`: {_WAITS}"),
     ("Expect: 100-continue", "is answered before the body is read"),
 )
+_COMPUTE = f"""\
+`{INSTANCE_PATH}/compute` describes the caller. A version has the members that it or an earlier one introduced.
+Every value is a text, and empty where it does not apply. `compute` in the [fleet file](fleet-file.md) sets members
+under the same names. Where the fleet file sets nothing, the service uses what a client of ARM wrote about the VM.
+A client of ARM can always change the size, also one that the fleet file set."""
+_NETWORK = """\
+`network.interface` has one interface:
+
+- `ipv4.ipAddress` and `ipv6.ipAddress` list the VM's `addresses`, or else the address that it calls from.
+- `ipv4.subnet` has the `address` and `prefix` of the fleet file's `subnet`, or else of the first address's /24.
+- `macAddress` is 12 capital hexadecimal digits: the fleet file's `mac`, or else one derived from the VM that never
+  changes.
+
+With `extended=true`, versions from 2021-03-01 on also have `extended.compute`, which provisioning agents read."""
+_DERIVED = {
+    "osProfile.disablePasswordAuthentication": "`true` where there are keys",
+    "publicKeys.*.path": "the admin's `authorized_keys`",
+    "storageProfile.imageReference.offer": "as `offer`",
+    "storageProfile.imageReference.publisher": "as `publisher`",
+    "storageProfile.imageReference.sku": "as `sku`",
+    "storageProfile.osDisk.managedDisk.id": "from the name",
+    "storageProfile.osDisk.name": "from the name",
+    "storageProfile.osDisk.osType": "as `osType`",
+}
 _ROUTINE = (
     ("Content-Type", "`application/json; charset=utf-8`, where there is a body"),
     ("ETag", "of the document: another one whenever the document is another"),
@@ -61,6 +100,11 @@ def write() -> str:
         block("json", example.decode()),
         "## Versions of the instance",
         f"Any date from {INSTANCE_VERSIONS[0]} on. `{VERSIONS_PATH}` names: {', '.join(INSTANCE_VERSIONS)}.",
+        "## Members of compute",
+        _COMPUTE,
+        table(("member", "since", "default", "set with"), list(_compute(""))),
+        "## Network",
+        _NETWORK,
         "## Headers of a request",
         table(("header", "what it does"), [(code(name), text) for name, text in _HEADERS]),
         "## Headers of an answer",
@@ -122,6 +166,26 @@ def _example(version: EventsVersion) -> bytes:
         promised_at=now + notice,
     )
     return document.render(Document(1, 2, (event,)), version)
+
+
+def _compute(path: str, part: Tree = SETTABLE, since: str = FIRST_VERSION) -> Iterator[tuple[str, ...]]:
+    """A row for every leaf, those that are known otherwise among them."""
+    known = {
+        name.rpartition(".")[2]: hint for name, hint in KNOWN_OTHERWISE.items() if name.rpartition(".")[0] == path
+    }
+    names: dict[str, Part] = {**part, **known}
+    for name in sorted(names, key=str.lower):
+        below = f"{path}.{name}" if path else name
+        value, introduced = names[name], SINCE.get(below, since)
+        if isinstance(value, dict):
+            yield from _compute(below, value, introduced)
+        elif isinstance(value, list):
+            yield from _compute(f"{below}.*", value[0], introduced)
+        elif name in known:
+            yield code(below), introduced, "", value
+        else:
+            default = _DERIVED.get(below) or (code(value) if value else "")
+            yield code(below), introduced, default, "`compute`"
 
 
 def _error(answer: Answer, when: str) -> tuple[str, ...]:

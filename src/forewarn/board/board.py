@@ -13,7 +13,7 @@ from typing import TypeVar
 from forewarn.board.pages import Page, PageMaker
 from forewarn.core.addresses import canonical
 from forewarn.core.document import Document
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import ScaleSet, Vm
 
 K = TypeVar("K")
 Wake = Callable[[], None]
@@ -22,7 +22,7 @@ Wake = Callable[[], None]
 class Panel:
     """What one scope's guests are shown."""
 
-    __slots__ = ("is_on", "page", "polled_at", "previous", "scope", "waiters")
+    __slots__ = ("is_on", "page", "polled_at", "previous", "ready_at", "scope", "waiters")
 
     def __init__(self, scope: str, page: Page, *, is_on: bool) -> None:
         self.scope = scope
@@ -30,6 +30,7 @@ class Panel:
         self.previous: Page | None = None  # what was shown before, where that is kept
         self.is_on = is_on
         self.polled_at = 0.0  # when it was last read, in monotonic seconds
+        self.ready_at = 0.0  # until then every read waits, in monotonic seconds; the listener's
         self.waiters: dict[Wake, None] = {}  # woken in the order in which they came
 
 
@@ -54,6 +55,7 @@ class Board:
         self._make = PageMaker()
         self.panels: dict[str, Panel] = {}
         self.guests: dict[str, Guest] = {}
+        self.scale_sets: dict[str, ScaleSet] = {}  # whose models instances go by
         self._by_address: dict[str, Guest] = {}
         self._by_port: dict[int, Guest] = {}
         self._by_interface: dict[str, Guest] = {}
@@ -87,6 +89,14 @@ class Board:
         """Take a scope's panel down."""
         if panel := self.panels.pop(scope, None):
             self.on_change(panel)
+
+    def model(self, scale_sets: Iterable[ScaleSet]) -> None:
+        """Describe instances by these scale sets from now on."""
+        for each in scale_sets:
+            if each.is_gone:
+                self.scale_sets.pop(each.name, None)
+            else:
+                self.scale_sets[each.name] = each
 
     def seat(self, vms: Iterable[Vm]) -> None:
         """Recognise these VMs from now on, as they are now; a deleted one no more."""

@@ -31,7 +31,7 @@ from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
 from forewarn.core.document import document_of
 from forewarn.core.draft import Draft
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.neighbours import concerned
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
@@ -222,6 +222,7 @@ class ControlPlane(Requests):
                 self.board.remove(scope.id)
             else:
                 self.board.post(scope.id, document_of(self.world, scope.id), is_on=scope.is_on)
+        self.board.model(entity for entity in entities if isinstance(entity, ScaleSet))
         self.board.seat(entity for entity in entities if isinstance(entity, Vm))
         self._shown = self.world.number
         self._due |= concerned(self.world, entities)

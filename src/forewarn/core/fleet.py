@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from forewarn.core.terms import AutoApproval, Condition, EvictionPolicy, Priority, VmState
 
@@ -79,6 +80,8 @@ class ScaleSet:
     announces_reimage: bool = False
     health_check: str | None = None  # an address, or the name of a command that the service knows
     min_available: int = 0
+    subnet: str | None = None
+    compute: Mapping[str, Any] = field(default_factory=dict)  # what its guests' metadata say, as a fleet file does
     is_leaving: bool = False  # it goes with the last of its instances
     kept: str = ""
     is_gone: bool = False
@@ -136,6 +139,9 @@ class Vm:
     tags: Mapping[str, str] = field(default_factory=dict)
     auto_approve: tuple[str, ...] = DEFAULT_AUTO_APPROVE  # a member of a set goes by the set's
     announces_reimage: bool = False
+    mac: str | None = None  # 12 capital hexadecimal digits; None: one that is derived from vm_id
+    subnet: str | None = None
+    compute: Mapping[str, Any] = field(default_factory=dict)  # what its metadata say, as a fleet file does
     kept: str = ""
     state: VmState = VmState.RUNNING
     came_in: int = 0  # the commit that brought it to its host

@@ -8,14 +8,16 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields
+from ipaddress import IPv4Network, ip_address
 
 from forewarn.core.addresses import canonical
-from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, mac_of, notice_of
 from forewarn.core.notice import TERMINATE_NOTICE_RANGE
 from forewarn.core.terms import Priority
 
 LONGEST_NAME = 80
 NAME_IN_WORDS = f"letters, digits, '_', '-' and '.', at most {LONGEST_NAME} of them, not beginning with '-' or '.'"
+_MAC = re.compile(r"[0-9A-Fa-f][02468ACEace](?:([:-]?)[0-9A-Fa-f]{2}(?:\1[0-9A-Fa-f]{2}){4})")
 _INTERFACE = re.compile(r"[^\s/\0]{1,15}")
 _HEALTH_CHECK = re.compile(r"https?://[^\s@/]+(/\S*)?|[A-Za-z0-9_][A-Za-z0-9_-]{0,63}")
 _NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9._-]{{0,{LONGEST_NAME - 1}}}")
@@ -66,6 +68,7 @@ def check(spec: FleetSpec, unsure: Collection[Place] = ()) -> list[Problem]:
         *_check_sets_of_vms(spec, unsure),
         *_check_policies(spec),
         *_check_ways_in(spec, unsure),
+        *_check_networks(spec),
     ]
     return [each for each in found if each.where not in unsure]
 
@@ -277,3 +280,39 @@ def _check_ways_in(spec: FleetSpec, unsure: Collection[Place]) -> Iterator[Probl
                 f"A guest is recognised by its {way}: give each its own.",
             )
         owners.setdefault((way, key), owner)
+
+
+def _check_networks(spec: FleetSpec) -> Iterator[Problem]:
+    """MAC addresses are those of one machine each, and subnets hold the addresses of their VMs."""
+    owners: dict[str | None, str] = {}
+    for index, vm in enumerate(spec.vms):
+        where = Place("vms", index, "mac")
+        if vm.mac is None:
+            continue
+        if not _MAC.fullmatch(vm.mac):
+            yield Problem(where, f"{vm.mac!r} is no MAC address.", 'Write it like "00:0D:3A:F8:06:EC".')
+        elif (owner := owners.setdefault(mac_of(vm.mac), vm.name)) != vm.name:
+            yield Problem(where, f"{vm.name} and {owner} have the same MAC address.", "Give one of them another.")
+    for section in ("vms", "scale_sets"):
+        for index, entry in enumerate(getattr(spec, section)):
+            if entry.subnet is not None:
+                yield from _check_subnet(Place(section, index, "subnet"), entry)
+
+
+def _check_subnet(where: Place, entry: VmSpec | ScaleSetSpec) -> Iterator[Problem]:
+    try:
+        network = IPv4Network(entry.subnet or "")
+    except ValueError:
+        yield Problem(where, f"{entry.subnet!r} is no IPv4 subnet.", 'Write it like "10.0.0.0/24".')
+        return
+    outside = [each for each in entry.addresses if _is_outside(each, network)]
+    if outside:
+        yield Problem(where, f"{outside[0]} is not in the subnet {network}.", "Correct one of the two.")
+
+
+def _is_outside(address: str, network: IPv4Network) -> bool:
+    try:
+        found = ip_address(address)
+    except ValueError:  # which is told elsewhere
+        return False
+    return found.version == network.version and found not in network

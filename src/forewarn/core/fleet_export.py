@@ -69,7 +69,7 @@ def _availability_set(each: AvailabilitySet) -> AvailabilitySetSpec:
 def _scale_set(each: ScaleSet) -> ScaleSetSpec:
     known = {field.name: getattr(each, field.name) for field in fields(ScaleSetSpec)}
     lists = {name: list(known[name]) for name in ("hosts", "addresses", "zones", "auto_approve")}
-    return ScaleSetSpec(**(known | lists | {"tags": dict(each.tags)}))
+    return ScaleSetSpec(**(known | lists | {"tags": dict(each.tags), "compute": dict(each.compute)}))
 
 
 def _vm(world: World, vm: Vm) -> VmSpec:
@@ -94,4 +94,7 @@ def _vm(world: World, vm: Vm) -> VmSpec:
         tags=dict(vm.tags),
         auto_approve=[AutoApproval(name) for name in vm.auto_approve],
         announces_reimage=vm.announces_reimage,
+        mac=vm.mac,
+        subnet=vm.subnet,
+        compute=dict(vm.compute),
     )

@@ -23,7 +23,7 @@ from forewarn.core.fleet import (
 )
 from forewarn.core.fleet_check import NOWHERE, Place, Problem
 from forewarn.core.fleet_conflicts import Seat, named_like_instance, spread_conflicts
-from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, notice_of
+from forewarn.core.fleet_spec import FleetSpec, ScaleSetSpec, VmSpec, mac_of, notice_of
 from forewarn.core.scope import Scope, ScopeKind, generation_of
 from forewarn.core.seats import instance_name, make_instance, new_scope, own_host, seat_of
 from forewarn.core.terms import VmState
@@ -175,6 +175,7 @@ class _Planner:
             "fault_domain": host.fault_domain,
             "zone": spec.zone or host.zone,
             "addresses": tuple(spec.addresses),
+            "mac": mac_of(spec.mac),
             "auto_approve": tuple(spec.auto_approve),
             "kept": before.kept if before else "",
             "terminate_notification": notice_of(spec.terminate_notification),

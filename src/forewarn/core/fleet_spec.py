@@ -5,8 +5,10 @@ Plain values in the words of the file. Whether they make sense is judged in flee
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from forewarn.core.fleet import (
     DEFAULT_FAULT_DOMAINS,
@@ -23,6 +25,11 @@ def notice_of(given: timedelta | bool | None) -> timedelta | None:  # noqa: FBT0
     if isinstance(given, bool):
         return LEAST_NOTICE[Kind.TERMINATE] if given else None
     return given
+
+
+def mac_of(given: str | None) -> str | None:
+    """A MAC address as guests read it: capital digits without separators."""
+    return None if given is None else re.sub("[:-]", "", given).upper()
 
 
 def _usual_approvals() -> list[AutoApproval]:
@@ -73,6 +80,8 @@ class ScaleSetSpec:
     announces_reimage: bool = False
     health_check: str | None = None
     min_available: int = 0
+    subnet: str | None = None
+    compute: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +116,9 @@ class VmSpec:
     tags: dict[str, str] = field(default_factory=dict)
     auto_approve: list[AutoApproval] = field(default_factory=_usual_approvals)
     announces_reimage: bool = False
+    mac: str | None = None
+    subnet: str | None = None
+    compute: dict[str, Any] = field(default_factory=dict)
 
     @property
     def set_name(self) -> str | None:

@@ -32,6 +32,12 @@ _MINIMUM = (
     f"How many of its VMs planned platform work leaves running, 0 to {MOST_INSTANCES}: it waits while there would "
     "be fewer, and is refused where it would wait for ever."
 )
+_COMPUTE = (
+    "Members of `compute` in the guests' instance metadata, named and nested as on Azure, every value a text: "
+    '`{ vmSize = "Standard_D4s_v5", publicKeys = [{ keyData = "ssh-ed25519 ..." }] }`. '
+    "All of them, and their defaults: [Metadata endpoint](metadata.md#members-of-compute)."
+)
+_SUBNET = "The IPv4 subnet that guests are told, like `10.0.0.0/24`; without it, the /24 of the first address."
 _REIMAGE = "Whether a reimage is announced, 15 minutes ahead."
 
 TABLES: Mapping[type, str] = {
@@ -80,6 +86,8 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "announces_reimage": _REIMAGE,
         "health_check": _HEALTH,
         "min_available": _MINIMUM,
+        "subnet": _SUBNET,
+        "compute": _COMPUTE,
     },
     CloudServiceSpec: {
         "name": "As of an availability set.",
@@ -108,5 +116,8 @@ KEYS: Mapping[type, Mapping[str, str]] = {
         "tags": _TAGS,
         "auto_approve": f"{_AUTO_APPROVE} A VM of a set goes by the set's, and is refused one of its own.",
         "announces_reimage": _REIMAGE,
+        "mac": "The MAC address that its guest is told; without it, one that is derived from the VM.",
+        "subnet": _SUBNET,
+        "compute": f"{_COMPUTE} Over those of its scale set.",
     },
 }

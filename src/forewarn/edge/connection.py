@@ -13,15 +13,15 @@ from functools import partial
 
 from forewarn.board.board import Guest
 from forewarn.core.refusal import Refusal
-from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, serve
-from forewarn.edge.desk import Desk, Judged
+from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, read_instance, serve
+from forewarn.edge.desk import Desk, Gate, Judged
 from forewarn.edge.held import HeldRequest, Pause
 from forewarn.edge.reading import RequestReader
 from forewarn.errors import ForewarnError, Stopping
 from forewarn.logs import get_logger
 from forewarn.wire.http import CLOSE, KEEP_ALIVE, Answer, without_body
 from forewarn.wire.imds import errors
-from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, Wish, judge
+from forewarn.wire.imds.request import ApproveEvents, ReadEvents, ReadInstance, Request, Wish, judge
 
 log = get_logger()
 
@@ -36,6 +36,7 @@ class GuestConnection(asyncio.Protocol):
 
     # Defaults of the class: most connections ask once and need none of it, so making one stays cheap.
     _transport: asyncio.Transport
+    _gate: Gate
     _address = ""
     _guest: Guest | None = None
     _reader: RequestReader | None = None
@@ -63,6 +64,7 @@ class GuestConnection(asyncio.Protocol):
             return
         desk = self._desk
         self._address = peer[0]
+        self._gate = desk.gate_at(transport.get_extra_info("sockname")[0])
         self.active_at = desk.now()
         guest = self._guest = self._resolve(self._address)
         owner = guest or desk.strangers
@@ -91,13 +93,14 @@ class GuestConnection(asyncio.Protocol):
         """Answer at once what was judged before; read everything else."""
         desk = self._desk
         now = self.active_at = desk.now()
-        judged = desk.remembered.get(data)
+        judged = self._gate.remembered.get(data)
         guest = self._guest
         if (
             judged is None
             or guest is None
             or guest.is_gone
             or not guest.panel.is_on
+            or guest.panel.ready_at > now
             or self._is_busy
             or (self._reader is not None and self._reader.incoming is not None)
         ):
@@ -207,17 +210,21 @@ class GuestConnection(asyncio.Protocol):
         if not desk.limiter.admits(guest, desk.now()):
             self._send(errors.TOO_MANY_REQUESTS, ending, request)
             return
-        wish = judge(request)
+        wish = judge(request, self._gate.hosts)
         if isinstance(wish, Answer):
             self._send(wish, ending, request)
             return
         if whole is not None and isinstance(wish, ReadEvents) and not wish.wait_seconds and ending != KEEP_ALIVE:
-            desk.remember(whole, Judged(wish.version, wish.if_none_match, closes=ending == CLOSE))
+            desk.remember(self._gate, whole, Judged(wish.version, wish.if_none_match, closes=ending == CLOSE))
         self._grant(wish, guest, ending, request)
 
     def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:
         """Answer a wish, at once or when what it needs has happened."""
-        outcome = serve(wish, guest, self._desk.site)
+        desk = self._desk
+        if isinstance(wish, ReadInstance):
+            self._send(read_instance(wish, guest, self._address, desk.board, desk.site), ending, request)
+            return
+        outcome = serve(wish, guest, desk.now())
         if isinstance(outcome, Answer):
             if isinstance(wish, ReadEvents):
                 self._note_poll(guest)
@@ -287,9 +294,11 @@ class GuestConnection(asyncio.Protocol):
         return APPROVED
 
     async def _first_poll(self, wish: ReadEvents, guest: Guest) -> Answer:
-        if await self._desk.first_poll(guest.vm.name) is not None:
+        desk, panel = self._desk, guest.panel
+        desk.begin_first_call(panel)
+        if not panel.is_on and await desk.first_poll(guest.vm.name) is not None:
             return errors.UNKNOWN_CALLER
-        await self._desk.take_time_for_a_first_call()
+        await desk.until_ready(panel)
         return self._read_again(wish)
 
     def _end_hold(self, wish: ReadEvents, ending: bytes) -> None:

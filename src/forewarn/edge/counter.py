@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from forewarn.board.board import Guest
+from forewarn.board.board import Board, Guest
 from forewarn.board.pages import Page
 from forewarn.wire.http import Answer, answer, to_json
 from forewarn.wire.imds import instance
-from forewarn.wire.imds.instance import Site
-from forewarn.wire.imds.request import ApproveEvents, ReadEvents, ReadInstance, ReadVersions, Wish, matches
+from forewarn.wire.imds.instance import Site, Subject
+from forewarn.wire.imds.request import ApproveEvents, ReadEvents, ReadInstance, ReadVersions, matches
 from forewarn.wire.imds.versions import INSTANCE_VERSIONS
 
 APPROVED = answer(200)
@@ -21,7 +21,7 @@ _VERSIONS = answer(200, to_json({"apiVersions": INSTANCE_VERSIONS}))
 
 @dataclass(frozen=True, slots=True)
 class FirstPoll:
-    """The guest's scope is off: turn it on, then ask again."""
+    """The guest's scope is off, or was turned on a moment ago: turn it on, wait until it is ready, ask again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +31,26 @@ class Hold:
     seconds: int
 
 
-def serve(wish: Wish, guest: Guest, site: Site) -> Answer | FirstPoll | Hold | ApproveEvents:
+def serve(
+    wish: ReadEvents | ApproveEvents | ReadVersions, guest: Guest, now: float
+) -> Answer | FirstPoll | Hold | ApproveEvents:
     """The answer to a wish, or what has to happen before it."""
     match wish:
         case ReadEvents():
-            if not guest.panel.is_on:
+            if not guest.panel.is_on or guest.panel.ready_at > now:
                 return FirstPoll()
             return read_events(wish, guest)
         case ApproveEvents():
             return wish
-        case ReadInstance(path, as_text):
-            scale_set = (guest.vm.set_name or "") if guest.vm.placement_group is not None else ""
-            return instance.read(instance.tree(guest.vm, site, scale_set), path, as_text=as_text)
         case ReadVersions():
             return _VERSIONS
+
+
+def read_instance(wish: ReadInstance, guest: Guest, address: str, board: Board, site: Site) -> Answer:
+    """What the instance's metadata say of the guest that calls from this address."""
+    subject = Subject(guest.vm, board.scale_sets.get(guest.vm.set_name or ""), address)
+    whole = instance.tree(subject, site, wish.version, extended=wish.is_extended)
+    return instance.read(whole, wish.path, as_text=wish.as_text)
 
 
 def read_events(wish: ReadEvents, guest: Guest, *, may_hold: bool = True) -> Answer | Hold:

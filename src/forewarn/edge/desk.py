@@ -18,6 +18,7 @@ from forewarn.core.refusal import Refusal
 from forewarn.edge.exchange import Witness
 from forewarn.edge.limits import Limits, RateLimiter
 from forewarn.errors import Stopping
+from forewarn.wire.imds.hosts import LocalHosts, is_loopback
 from forewarn.wire.imds.instance import Site
 from forewarn.wire.imds.versions import EventsVersion
 from forewarn.wire.times import rfc1123
@@ -44,6 +45,19 @@ class Judged:
         self.closes = closes
 
 
+class Gate:
+    """The Host headers that one kind of local address accepts, and the requests that were judged by that rule.
+
+    Each gate remembers for itself: a request that one accepts is no request that the other accepts.
+    """
+
+    __slots__ = ("hosts", "remembered")
+
+    def __init__(self, hosts: LocalHosts | None) -> None:
+        self.hosts = hosts  # None: any
+        self.remembered: dict[bytes, Judged] = {}
+
+
 class Strangers:
     """Callers that are no guests, counted together."""
 
@@ -61,6 +75,7 @@ class Desk:
     limits: Limits = field(default_factory=Limits)
     site: Site = field(default_factory=Site)
     first_call_delay: float = 0.0
+    host_names: tuple[str, ...] = ()  # more that a loopback address accepts in a Host header
     now: Callable[[], float] = time.monotonic
     witness: Witness | None = None  # who looks on; to be there before the listener opens
     faults: FaultBook | None = None  # None: none can be put in
@@ -69,7 +84,8 @@ class Desk:
     polled: dict[Panel, None] = field(init=False)
     date: bytes = b""
     tally: Tally = field(default_factory=Tally)
-    remembered: dict[bytes, Judged] = field(default_factory=dict)
+    from_loopback: Gate = field(init=False)  # where browsers can call
+    from_network: Gate = field(init=False)
     marked: set[tuple[str, Fault]] = field(default_factory=set)  # events and the faults that they have the mark of
     connections: set[GuestConnection] = field(default_factory=set)
     strangers: Strangers = field(default_factory=Strangers)
@@ -78,19 +94,31 @@ class Desk:
     def __post_init__(self) -> None:
         self.limiter = RateLimiter(self.limits.requests_per_second)
         self.polled = self.board.polled
+        self.from_loopback = Gate(LocalHosts(self.host_names))
+        self.from_network = Gate(None)
         if self.faults is not None:
             self.faults.on_change = self._forget
+
+    def gate_at(self, address: str) -> Gate:
+        """The gate of a connection, by the local address that it came in on."""
+        return self.from_loopback if is_loopback(address) else self.from_network
 
     @property
     def is_watched(self) -> bool:
         """Whether somebody looks on, or a fault may strike: then each request is read, and none remembered."""
         return self.witness is not None or (self.faults is not None and bool(self.faults.on_requests))
 
-    async def take_time_for_a_first_call(self) -> None:
-        """Returns when a first call has taken as long as it should; raises `Stopping` when the listener closes."""
-        if self.first_call_delay:
+    def begin_first_call(self, panel: Panel) -> None:
+        """Note when a scope that is being turned on will be ready, whether or not the client waits for it."""
+        now = self.now()
+        if not panel.is_on and panel.ready_at <= now:
+            panel.ready_at = now + self.first_call_delay
+
+    async def until_ready(self, panel: Panel) -> None:
+        """Return when the scope answers; raise `Stopping` when the listener closes."""
+        while (seconds := panel.ready_at - self.now()) > 0:  # timers may fire a little early
             with suppress(TimeoutError):
-                async with asyncio.timeout(self.first_call_delay):
+                async with asyncio.timeout(seconds):
                     await self.stopping.wait()
                     raise Stopping("The service is stopping.", "Try again when it is back.")
 
@@ -102,11 +130,12 @@ class Desk:
 
     def _forget(self) -> None:
         """Judge every request anew. Another thread may be remembering one: it keeps it where nobody looks."""
-        self.remembered = {}
+        self.from_loopback.remembered = {}
+        self.from_network.remembered = {}
 
-    def remember(self, request: bytes, judged: Judged) -> None:
+    def remember(self, gate: Gate, request: bytes, judged: Judged) -> None:
         """Keep what was judged, as long as there is room and nobody looks on."""
-        remembered = self.remembered  # first: what is watched from now on is remembered elsewhere
+        remembered = gate.remembered  # first: what is watched from now on is remembered elsewhere
         if len(request) <= _LONGEST_REMEMBERED and not self.is_watched:
             if len(remembered) >= _MOST_REMEMBERED:
                 remembered.clear()

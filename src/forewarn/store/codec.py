@@ -80,6 +80,7 @@ _CODECS: dict[Any, tuple[Encode, Encode]] = {
     timedelta: (_span, lambda count: timedelta(microseconds=count)),
     tuple[str, ...]: (_json, _names),
     Mapping[str, str]: (_json, msgspec.json.decode),
+    Mapping[str, Any]: (_json, msgspec.json.decode),
     tuple[Approval, ...]: (_encode_approvals, _decode_approvals),
     Work: (_encode_work, _decode_work),
 }

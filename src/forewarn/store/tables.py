@@ -16,7 +16,7 @@ from forewarn.core.scope import Scope
 from forewarn.core.world import Deed
 
 # Of the schema, oldest first; each is a file in migrations/versions.
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 
 metadata = MetaData()
 
@@ -86,6 +86,8 @@ scale_sets = Table(
     Column("announces_reimage", Boolean, nullable=False),
     Column("health_check", String),
     Column("min_available", Integer, nullable=False),
+    Column("subnet", String),
+    Column("compute", Text, nullable=False),
     Column("is_leaving", Boolean, nullable=False),
     Column("kept", Text, nullable=False),
     Column("is_gone", Boolean, nullable=False),
@@ -144,6 +146,9 @@ vms = Table(
     Column("tags", Text, nullable=False),
     Column("auto_approve", Text, nullable=False),
     Column("announces_reimage", Boolean, nullable=False),
+    Column("mac", String),
+    Column("subnet", String),
+    Column("compute", Text, nullable=False),
     Column("kept", Text, nullable=False),
     Column("state", String, nullable=False),
     Column("came_in", BigInteger, nullable=False),

@@ -16,6 +16,7 @@ from forewarn.core.fleet_check import Place, Problem, check
 from forewarn.core.fleet_conflicts import conflicts_in_empty_store
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.wire.entries import Locate, read_sections, told
+from forewarn.wire.imds import compute
 from forewarn.wire.times import iso_duration, parse_duration
 from forewarn.wire.toml_lines import find_lines
 from forewarn.wire.toml_text import BadToml, read_toml_text
@@ -117,7 +118,7 @@ def read_tables(raw: Mapping[str, Any], locate: Locate, order: Order = _section_
     """The fleet that tables describe, wherever they were written down; or `BadFleet` with every problem."""
     sections = read_sections(raw, FLEET_SECTIONS)
     text = FleetText(FleetSpec(**sections.entries), locate, order)
-    if problems := [*sections.problems, *check(text.spec, sections.unsure)]:
+    if problems := [*sections.problems, *check(text.spec, sections.unsure), *compute.check(text.spec)]:
         raise text.refusal([*problems, *conflicts_in_empty_store(text.spec, sections.unsure)])
     return text
 

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID, uuid5
 
 from forewarn.core.draft import Draft
@@ -55,6 +55,7 @@ class VmWish:
     terminate_notification: timedelta | None = None
     announces_reimage: bool = False
     computer_name: str | None = None
+    size: str | None = None
     auto_approve: tuple[str, ...] | None = None  # None: nothing is said of it
     tags: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
@@ -94,11 +95,17 @@ def put_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
             announces_reimage=wish.announces_reimage,
             auto_approve=_policy_kept(wish, owner),
             tags=wish.tags,
+            compute=resized(before.compute, wish.size),
             kept=wish.kept,
         )
     )
     draft.note("change VM", subject=before.name)
     return None
+
+
+def resized(compute: Mapping[str, Any], size: str | None) -> Mapping[str, Any]:
+    """The fleet file's `compute` with another size, if the file set one; otherwise `kept` has the size."""
+    return {**compute, "vmSize": size} if size is not None and "vmSize" in compute else compute
 
 
 def _moved(wish: VmWish, before: Vm, owner: VmSet | None) -> Refusal | None:

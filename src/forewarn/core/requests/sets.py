@@ -30,6 +30,7 @@ from forewarn.core.requests.machines import (
     bad_name,
     fixed,
     no_notice_for_spot,
+    resized,
     scope_for,
     taken,
 )
@@ -64,6 +65,7 @@ class ScaleSetWish:
     name: str
     resource_group: str
     capacity: int | None = None  # None: as it is, and none of a new one
+    size: str | None = None
     zones: tuple[str, ...] = ()
     priority: Priority = Priority.REGULAR
     eviction_policy: EvictionPolicy = EvictionPolicy.DEALLOCATE
@@ -134,6 +136,7 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
         announces_reimage=wish.announces_reimage,
         tags=wish.tags,
         auto_approve=wish.auto_approve,
+        compute=resized(before.compute, wish.size),
         kept=wish.kept,
     )
     draft.put(changed)

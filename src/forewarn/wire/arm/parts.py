@@ -69,6 +69,12 @@ class OsProfile(Part):
     computer_name: _Word | None = None
 
 
+class HardwareProfile(Part):
+    """What the machine is made of."""
+
+    vm_size: _Word | None = None
+
+
 class VmProperties(Part):
     """Properties of a VM."""
 
@@ -77,6 +83,7 @@ class VmProperties(Part):
     priority: Priority | None = None
     eviction_policy: EvictionPolicy | None = None
     os_profile: OsProfile | None = None
+    hardware_profile: HardwareProfile | None = None
     scheduled_events_profile: Profile | None = None
     scheduled_events_policy: Policy | None = None
 
@@ -114,8 +121,9 @@ class GroupBody(Part):
 
 
 class Sku(Part):
-    """How many instances."""
+    """How many instances, and how large."""
 
+    name: _Word | None = None
     capacity: int | None = None
 
 

@@ -19,6 +19,8 @@ from forewarn.core.terms import Action, AutoApproval, Priority, VmState
 from forewarn.core.world import World
 from forewarn.wire.arm.ids import COMPUTE, SCALE_SETS, VMS, Ids
 from forewarn.wire.arm.keeping import Json, merge
+from forewarn.wire.imds.arm_model import size_of
+from forewarn.wire.imds.compute import DEFAULT_SIZE
 from forewarn.wire.imds.instance import Site
 from forewarn.wire.times import iso_duration
 
@@ -56,6 +58,7 @@ class Views:
             "vmId": vm.vm_id,
             "provisioningState": self._provisioning(vm),
             "osProfile": {"computerName": vm.computer_name or vm.name},
+            "hardwareProfile": {"vmSize": size_of(vm, owner if isinstance(owner, ScaleSet) else None)},
         }
         if isinstance(owner, AvailabilitySet):
             properties["availabilitySet"] = {"id": self.ids.of_set(owner)}
@@ -129,7 +132,7 @@ class Views:
             "name": owner.name,
             "type": f"{COMPUTE}/{SCALE_SETS}",
             "tags": dict(owner.tags),
-            "sku": {"capacity": len(staying_in(self.world, owner))},
+            "sku": {"capacity": len(staying_in(self.world, owner))} | _size(owner),
             "properties": {
                 "provisioningState": "Deleting" if owner.is_leaving else "Succeeded",
                 "singlePlacementGroup": has_one_group(owner),
@@ -197,15 +200,19 @@ class Views:
 
 _VM_BASE: Json = {
     "properties": {
-        "hardwareProfile": {"vmSize": "Standard_D2s_v3"},
         "storageProfile": {"dataDisks": []},
         "networkProfile": {"networkInterfaces": []},
     }
 }
 _SCALE_SET_BASE: Json = {
-    "sku": {"name": "Standard_D2s_v3", "tier": "Standard"},
+    "sku": {"name": DEFAULT_SIZE, "tier": "Standard"},
     "properties": {"orchestrationMode": "Uniform", "upgradePolicy": {"mode": "Automatic"}},
 }
+
+
+def _size(owner: ScaleSet) -> Json:
+    """The size of instances, where a fleet file has set it."""
+    return {"name": owner.compute["vmSize"]} if "vmSize" in owner.compute else {}
 
 
 def _status(code: str, words: str) -> Json:

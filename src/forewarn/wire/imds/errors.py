@@ -17,9 +17,15 @@ def error(status: int, message: str, headers: tuple[tuple[str, str], ...] = (), 
     return answer(status, to_json({"error": message, **members}), headers)
 
 
+ORIGIN = error(403, "Forbidden. A web page may not use this service: the request has an Origin header")
+HOST = error(403, "Forbidden. The Host header does not name this machine")
 NO_HEADER = error(400, "Bad request. Required metadata header not specified")
 FORWARDED = error(400, "Bad request. X-Forwarded-For header is not allowed")
 DUPLICATE_PARAMETER = error(400, "Bad request. A query parameter was given more than once")
+NO_IDENTITY_HEADER = answer(
+    400, to_json({"error": "invalid_request", "error_description": "Required metadata header not specified"})
+)
+NO_IDENTITY = answer(400, to_json({"error": "invalid_request", "error_description": "Identity not found"}))
 NOT_FOUND = error(404, "Not found")
 UNKNOWN_CALLER = error(404, "Not found. No virtual machine is known at the address of this request")
 TOO_MANY_REQUESTS = error(429, "Too many requests", (("Retry-After", "1"),))
@@ -62,14 +68,18 @@ OCCASIONS: tuple[tuple[Answer, str], ...] = (
     (TOO_SLOW, "the request was not whole in time; the connection ends"),
     (UNKNOWN_CALLER, "nobody is known at the address, port or interface of the request"),
     (TOO_MANY_REQUESTS, "the guest asks too often, or has too many requests waiting on one connection"),
+    (ORIGIN, "`Origin` is there: web pages must not call the endpoint"),
+    (HOST, "the connection came in on a loopback address, and `Host` is not one that is accepted there"),
     (FORWARDED, "`X-Forwarded-For` is there: a proxy must not ask for its clients"),
     (NOT_FOUND, "there is no such path, or no such part of the instance's metadata"),
     (NO_HEADER, "`Metadata: true` is missing where the api-version needs it, or says something else"),
+    (NO_IDENTITY_HEADER, "the same, asking for a token"),
     (DUPLICATE_PARAMETER, "a parameter of the query is there twice"),
     (bad_version(NEWEST_EVENTS_VERSIONS), "`api-version` is missing or unknown, asking for the document"),
     (bad_version(NEWEST_INSTANCE_VERSIONS), "`api-version` is missing or no date, asking for the instance"),
     (wrong_method("GET, POST"), "the document does not take the method"),
-    (wrong_method("GET"), "the instance and the versions do not take the method"),
+    (wrong_method("GET"), "the instance, the versions and the token do not take the method"),
+    (NO_IDENTITY, "a token is asked for: the VM has no managed identity"),
     (bad_payload("The payload is not valid JSON"), "the body of a POST cannot be used; the sentence says why"),
     (STOPPING, "the service ends before it could answer: nothing was promised"),
     (INTERNAL, "a bug, or a store that does not answer: nothing was promised"),

@@ -1,4 +1,4 @@
-"""The instance's metadata: what clients read to learn their own name.
+"""The instance's metadata: what clients read to learn their own name, size, image, keys and network.
 
 Every leaf is a string, as on Azure; `compute.name` equals the name in an event's Resources.
 """
@@ -6,12 +6,16 @@ Every leaf is a string, as on Azure; `compute.name` equals the name in an event'
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
+from ipaddress import ip_network
 
-from forewarn.core.fleet import Vm
+from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.wire.http import Answer, answer, to_json
-from forewarn.wire.imds import errors
+from forewarn.wire.imds import arm_model, errors
+from forewarn.wire.imds.compute import Part, Tree, complete, merged, seen_by
 
-Tree = dict[str, "Tree | list[Tree] | str"]
+EXTENDED_SINCE = "2021-03-01"
+_PREFIXES = {4: 24, 6: 64}  # of a subnet that nobody named
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,44 +27,106 @@ class Site:
     tenant: str = "00000000-0000-4000-8000-000000000002"
 
 
-def tree(vm: Vm, site: Site, scale_set: str = "") -> Tree:
-    """All that is known of the VM, in the shape of the real answer."""
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The VM that asks, its scale set where it has one, and the address that it calls from."""
+
+    vm: Vm
+    scale_set: ScaleSet | None = None
+    address: str = ""
+
+
+def tree(subject: Subject, site: Site, version: str, *, extended: bool = False) -> Tree:
+    """All that a version shows of the VM, in the shape of the real answer."""
+    whole: Tree = {"compute": seen_by(version, _compute(subject, site))}
+    if extended and version >= EXTENDED_SINCE:  # whether it is one of Azure's pre-provisioned VMs
+        whole["extended"] = {"compute": {"hasCustomData": "false", "ppsType": "None"}}
+    return whole | {"network": {"interface": [_interface(subject)]}}
+
+
+def _compute(subject: Subject, site: Site) -> Tree:
+    vm, owner = subject.vm, subject.scale_set
+    said = merged(
+        *((arm_model.of_scale_set(owner.kept), owner.compute) if owner is not None else ({},)),
+        arm_model.of_vm(vm.kept),
+        vm.compute,
+    )
     group = f"/subscriptions/{site.subscription}/resourceGroups/{vm.resource_group}/providers/Microsoft.Compute"
-    is_numbered = scale_set and vm.instance is not None
-    path = f"virtualMachineScaleSets/{scale_set}/virtualMachines/{vm.instance}" if is_numbered else None
-    compute: Tree = {
-        "azEnvironment": "AzurePublicCloud",
+    whole = "" if owner is None else f"{group}/virtualMachineScaleSets/{owner.name}"
+    is_numbered = bool(whole) and vm.instance is not None
+    disk = f"{vm.name}_OsDisk_1"
+    ours: Tree = {
         "evictionPolicy": str(vm.eviction_policy) if vm.priority == "Spot" else "",
-        "location": site.location,
+        "location": arm_model.location_in(vm.kept) or site.location,
         "name": vm.name,
         "osProfile": {"computerName": vm.computer_name or vm.name},
-        "osType": "Linux",
         "placementGroupId": "" if vm.placement_group is None else vm.scope,
         "platformFaultDomain": str(vm.fault_domain),
         "platformUpdateDomain": str(vm.update_domain),
         "priority": str(vm.priority),
         "provider": "Microsoft.Compute",
         "resourceGroupName": vm.resource_group,
-        "resourceId": f"{group}/{path or f'virtualMachines/{vm.name}'}",
+        "resourceId": f"{whole}/virtualMachines/{vm.instance}"
+        if is_numbered
+        else f"{group}/virtualMachines/{vm.name}",
         "subscriptionId": site.subscription,
         "tags": ";".join(f"{name}:{value}" for name, value in vm.tags.items()),
         "tagsList": [{"name": name, "value": value} for name, value in vm.tags.items()],
+        "virtualMachineScaleSet": {"id": "" if is_numbered else whole},  # of a flexible set alone
         "vmId": vm.vm_id,
-        "vmScaleSetName": scale_set,
-        "vmSize": "",
+        "vmScaleSetName": "" if owner is None else owner.name,
         "zone": vm.zone or "",
     }
-    v4: list[Tree] = [
-        {"privateIpAddress": each, "publicIpAddress": ""} for each in vm.addresses if ":" not in each
-    ]
-    v6: list[Tree] = [{"privateIpAddress": each} for each in vm.addresses if ":" in each]
-    interface: Tree = {"ipv4": {"ipAddress": v4}, "ipv6": {"ipAddress": v6}}
-    return {"compute": compute, "network": {"interface": [interface]}}
+    named: Tree = {
+        "storageProfile": {"osDisk": {"name": disk, "managedDisk": {"id": f"{group}/disks/{disk}"}}},
+    }
+    return merged(complete(merged(named, said)), ours)
+
+
+# The network. The interface is the primary one, where the real service shows all of them.
+
+
+def _interface(subject: Subject) -> Tree:
+    vm = subject.vm
+    addresses = vm.addresses or ((subject.address,) if subject.address else ())
+    v4 = [each for each in addresses if ":" not in each]
+    v6 = [each for each in addresses if ":" in each]
+    subnet = vm.subnet or (subject.scale_set.subnet if subject.scale_set is not None else None)
+    ipv6: Tree = {"ipAddress": [{"privateIpAddress": each} for each in v6]}
+    if len(v6) > 1:  # cloud-init takes the prefix of further addresses from it
+        ipv6["subnet"] = _subnet(v6, None)
+    return {
+        "ipv4": {
+            "ipAddress": [{"privateIpAddress": each, "publicIpAddress": ""} for each in v4],
+            "subnet": _subnet(v4, subnet),
+        },
+        "ipv6": ipv6,
+        "macAddress": vm.mac or derived_mac(vm.vm_id),
+    }
+
+
+def _subnet(addresses: list[str], named: str | None) -> list[Tree]:
+    if not addresses:
+        return []
+    prefix = _PREFIXES[6 if ":" in addresses[0] else 4]
+    try:
+        network = ip_network(named or f"{addresses[0]}/{prefix}", strict=False)
+    except ValueError:  # behind an interface of its own a VM may have addresses of any kind
+        return []
+    return [{"address": str(network.network_address), "prefix": str(network.prefixlen)}]
+
+
+def derived_mac(vm_id: str) -> str:
+    """A locally administered MAC address that is the VM's as long as it lives."""
+    return "02" + sha256(vm_id.encode()).hexdigest()[:10].upper()
+
+
+# Parts of it.
 
 
 def read(whole: Tree, path: tuple[str, ...], *, as_text: bool) -> Answer:
     """The part of the tree that the path names, matched whatever the case."""
-    part: Tree | list[Tree] | str = whole
+    part: Part = whole
     for name in path:
         found = _child(part, name)
         if found is None:
@@ -71,7 +137,7 @@ def read(whole: Tree, path: tuple[str, ...], *, as_text: bool) -> Answer:
     return answer(200, _text(part).encode(), content_type="text/plain; charset=utf-8")
 
 
-def _child(part: Tree | list[Tree] | str, name: str) -> Tree | list[Tree] | str | None:
+def _child(part: Part, name: str) -> Part | None:
     if isinstance(part, list):
         return next((each for index, each in enumerate(part) if str(index) == name), None)
     if isinstance(part, dict):
@@ -79,7 +145,7 @@ def _child(part: Tree | list[Tree] | str, name: str) -> Tree | list[Tree] | str 
     return None
 
 
-def _text(part: Tree | list[Tree] | str) -> str:
+def _text(part: Part) -> str:
     """A leaf as it is; of anything else the names below it, a slash behind those that go on."""
     if isinstance(part, str):
         return part

@@ -1,7 +1,7 @@
 """What a guest's request asks for, and what is wrong with it.
 
-The order of judgement is fixed, and only the first objection is answered: X-Forwarded-For, path, header, duplicate
-parameters, api-version, method, body. Who is calling, and how often, has been judged before.
+The order of judgement is fixed, and only the first objection is answered: Origin, Host, X-Forwarded-For, path,
+header, duplicate parameters, api-version, method, body. Who is calling, and how often, has been judged before.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import msgspec
 
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
+from forewarn.wire.imds.compute import FIRST_VERSION
+from forewarn.wire.imds.hosts import LocalHosts
 from forewarn.wire.imds.versions import (
     EVENTS_VERSIONS,
     NEWEST_EVENTS_VERSIONS,
@@ -25,7 +27,9 @@ from forewarn.wire.imds.versions import (
 EVENTS_PATH = "/metadata/scheduledevents"
 INSTANCE_PATH = "/metadata/instance"
 VERSIONS_PATH = "/metadata/versions"
+TOKEN_PATH = "/metadata/identity/oauth2/token"  # noqa: S105 - a path
 LONGEST_WAIT_SECONDS = 120
+_PATHS = frozenset({EVENTS_PATH, INSTANCE_PATH, VERSIONS_PATH, TOKEN_PATH})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ class ReadInstance:
 
     path: tuple[str, ...]
     as_text: bool
+    version: str
+    is_extended: bool = False  # the part that only provisioning agents ask for, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,34 +81,61 @@ class ReadVersions:
 Wish = ReadEvents | ApproveEvents | ReadInstance | ReadVersions
 
 
-def judge(request: Request) -> Wish | Answer:
-    """What the request asks for, or the answer that refuses it."""
-    if request.header("x-forwarded-for") is not None:
-        return errors.FORWARDED
+def judge(request: Request, hosts: LocalHosts | None = None) -> Wish | Answer:
+    """What the request asks for, or the answer that refuses it; with `hosts`, only they may be in its Host."""
+    if refusal := _refuse_sender(request, hosts):
+        return refusal
     path, parameters = _split(request.target)
-    if path not in {EVENTS_PATH, INSTANCE_PATH, VERSIONS_PATH} and not path.startswith(INSTANCE_PATH + "/"):
+    if path not in _PATHS and not path.startswith(INSTANCE_PATH + "/"):
         return errors.NOT_FOUND
     query = {name.lower(): value for name, value in parameters}
     version = query.get("api-version", "")
     if not _has_metadata_header(request, path, version):
-        return errors.NO_HEADER
+        return errors.NO_IDENTITY_HEADER if path == TOKEN_PATH else errors.NO_HEADER
     if len(query) != len(parameters):
         return errors.DUPLICATE_PARAMETER
     if path == EVENTS_PATH:
         return _judge_events(request, version)
-    if path == VERSIONS_PATH:
-        return ReadVersions() if request.method == "GET" else errors.wrong_method("GET")
-    if not is_instance_version(version):
+    if path.startswith(INSTANCE_PATH) and not is_instance_version(version):
         return errors.bad_version(NEWEST_INSTANCE_VERSIONS)
     if request.method != "GET":
         return errors.wrong_method("GET")
+    if path == VERSIONS_PATH:
+        return ReadVersions()
+    if path == TOKEN_PATH:
+        return errors.NO_IDENTITY
     leaf = tuple(part for part in path.removeprefix(INSTANCE_PATH).split("/") if part)
-    return ReadInstance(leaf, as_text=query.get("format", "").lower() == "text")
+    return ReadInstance(
+        leaf,
+        as_text=query.get("format", "").lower() == "text",
+        version=max(version, FIRST_VERSION),
+        is_extended=query.get("extended", "").lower() == "true",
+    )
+
+
+def _refuse_sender(request: Request, hosts: LocalHosts | None) -> Answer | None:
+    """A refusal of web pages and of proxies."""
+    if request.header("origin") is not None:  # browsers send it with every POST
+        return errors.ORIGIN
+    if hosts is not None and not all(map(hosts.allows, _hosts_of(request))):
+        return errors.HOST
+    return None if request.header("x-forwarded-for") is None else errors.FORWARDED
 
 
 def asks_for_events(request: Request) -> bool:
     """Whether it is a GET of the document, be it as it should be or not."""
     return request.method == "GET" and _split(request.target)[0].endswith("/scheduledevents")
+
+
+def _hosts_of(request: Request) -> list[str]:
+    """The hosts that the request names: in its header, and in a target of the absolute form, which proxies send.
+
+    A request of HTTP/1.0 may name none.
+    """
+    named = [value for name, value in request.headers if name == "host"]
+    if not request.target.startswith("/") and "://" in request.target:
+        named.append(re.split(r"[/?#]", request.target.partition("://")[2], maxsplit=1)[0])
+    return named
 
 
 def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
