@@ -16,7 +16,13 @@ WORKERS = $$(($$(nproc) + 1))
 AZURE_OLD := .venv-azure-old
 AZURE_CLI := .venv-azure-cli
 
-.PHONY: help install agent run test test-all system-packages azure-clients simulate lint format docs bench clean
+# What guests read their metadata with, of two Debian releases, which `make test-all` runs against us. The packages are
+# unpacked and not installed, as they bring services; the libraries that they import have a virtual environment.
+GUESTS          := .venv-guests
+GUEST_RELEASES  := bookworm trixie
+GUEST_LIBRARIES := configobj distro jinja2 jsonpatch jsonschema oauthlib pyyaml requests
+
+.PHONY: help install agent run test test-all system-packages azure-clients guest-agents simulate lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -32,7 +38,7 @@ run: install ## the demo: a small fleet, simulated guests, something always goin
 test: $(VENV)/.test-installed ## every test that needs no root and no system package
 	$(BIN)/pytest -n auto -m "not system and not long"
 
-test-all: $(VENV)/.test-installed system-packages azure-clients ## on Debian as root: everything, nothing skipped
+test-all: $(VENV)/.test-installed system-packages azure-clients guest-agents ## on Debian as root: everything, nothing skipped
 	$(BIN)/pytest -n $(WORKERS)
 
 simulate: $(VENV)/.test-installed ## a thousand simulated days; SEEDS=0-99999 for more
@@ -57,7 +63,7 @@ bench: $(VENV)/.test-installed ## the benchmarks, each next to a peer in the sam
 	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
-	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
+	rm -rf $(VENV) $(AZURE_OLD) $(AZURE_CLI) $(GUESTS) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist
 
 system-packages:
 	@test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
@@ -66,6 +72,14 @@ system-packages:
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(SYSTEM_PACKAGES) >/dev/null
 
 azure-clients: $(AZURE_OLD)/.installed $(AZURE_CLI)/.installed
+
+guest-agents: $(GUESTS)/.installed
+
+$(GUESTS)/.installed: Makefile tools/debian_packages.sh | system-packages
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check $(GUEST_LIBRARIES)
+	set -e; for each in $(GUEST_RELEASES); do tools/debian_packages.sh $(@D)/$$each $$each cloud-init waagent; done
+	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(BIN)/python
 	$(PIP) .

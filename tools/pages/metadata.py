@@ -54,8 +54,8 @@ _HEADERS = (
 _COMPUTE = f"""\
 `{INSTANCE_PATH}/compute` describes the caller. A version has the members that it or an earlier one introduced.
 Every value is a text, and empty where it does not apply. `compute` in the [fleet file](fleet-file.md) sets members
-under the same names. Where the fleet file sets nothing, the service uses what a client of ARM wrote about the VM. A
-client of ARM can always change the size, also one that the fleet file set."""
+under the same names. Where the fleet file sets nothing, the service uses what a client of ARM wrote about the VM.
+A client of ARM can always change the size, also one that the fleet file set."""
 _NETWORK = """\
 `network.interface` has one interface:
 
