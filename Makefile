@@ -23,8 +23,14 @@ FAST_TESTS := $(addprefix tests/,control core edge rest rollouts store wire)
 # The agent's tests also run on these, in virtual environments without the service.
 AGENT_PYTHONS := 3.9 3.13
 
-.PHONY: help install agent run test test-newest test-part test-agent test-all system-packages azure-clients simulate \
-        soak lint format docs bench clean
+# What guests read their metadata with, of two Debian releases, which `make test-all` runs against us. The packages are
+# unpacked and not installed, as they bring services; the libraries that they import have a virtual environment.
+GUESTS          := .venv-guests
+GUEST_RELEASES  := bookworm trixie
+GUEST_LIBRARIES := configobj distro jinja2 jsonpatch jsonschema oauthlib pyyaml requests
+
+.PHONY: help install agent run test test-newest test-part test-agent test-all system-packages azure-clients \
+        guest-agents simulate soak lint format docs bench clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -40,7 +46,7 @@ run: install ## the demo: a small fleet, simulated guests, something always goin
 test: $(VENV)/.test-installed ## every test that needs no root and no system package
 	$(BIN)/pytest -n auto -m "not system and not long"
 
-test-all: $(VENV)/.test-installed system-packages azure-clients test-agent ## on Debian as root: everything, nothing skipped
+test-all: $(VENV)/.test-installed system-packages azure-clients guest-agents test-agent ## on Debian as root: everything, nothing skipped
 	$(BIN)/pytest -n $(WORKERS)
 
 test-newest: ## a fast part of the tests on the newest Python on this machine
@@ -87,7 +93,7 @@ bench: $(VENV)/.test-installed ## the benchmarks, each next to a peer in the sam
 	$(BIN)/python -m benchmarks.agent
 
 clean: ## what the other targets made
-	rm -rf $(VENV) $(NEWER_PYTHONS:%=.venv-%) .venv-agent-* $(AZURE_OLD) $(AZURE_CLI) dist
+	rm -rf $(VENV) $(NEWER_PYTHONS:%=.venv-%) .venv-agent-* $(AZURE_OLD) $(AZURE_CLI) $(GUESTS) dist
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 system-packages:
@@ -97,6 +103,14 @@ system-packages:
 	DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(SYSTEM_PACKAGES) >/dev/null
 
 azure-clients: $(AZURE_OLD)/.installed $(AZURE_CLI)/.installed
+
+guest-agents: $(GUESTS)/.installed
+
+$(GUESTS)/.installed: Makefile tools/debian_packages.sh | system-packages
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --disable-pip-version-check $(GUEST_LIBRARIES)
+	set -e; for each in $(GUEST_RELEASES); do tools/debian_packages.sh $(@D)/$$each $$each cloud-init waagent; done
+	@touch $@
 
 $(VENV)/.installed: pyproject.toml $(BIN)/python
 	$(PIP) .

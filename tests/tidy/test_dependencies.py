@@ -19,6 +19,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _READ_BY_OTHERS = {"tzdata"}  # by zoneinfo, on machines that have no time zones of their own
 _OF_EXTRAS = {"src/forewarn/store/postgresql.py": "postgresql"}  # imported only where the extra is installed
 _LOADED_BY = {"src/forewarn/testing/plugin.py": "pytest"}  # who imports it has that
+_UNPACKED = {"cloudinit", "azurelinuxagent"}  # from Debian's packages, by make guest-agents
 _OURS = {"forewarn", "tests", "tools", "benchmarks"}
 PROJECT = tomllib.loads(texts("pyproject.toml")["pyproject.toml"])["project"]
 
@@ -42,7 +43,7 @@ def imports(files: Mapping[str, str]) -> dict[str, str]:
                 continue
             for module in modules:
                 top = module.partition(".")[0]
-                if top not in sys.stdlib_module_names and top not in _OURS:
+                if top not in sys.stdlib_module_names | _OURS | _UNPACKED:
                     found.setdefault(top, path)
     return found
 

@@ -17,7 +17,17 @@ from forewarn.config import SETTINGS, Settings, load_settings, refuse_idle_clock
 from forewarn.errors import UsageProblem
 
 _LEFT_OUT = {  # it has a network, a store and an end of its own
-    *("metadata", "operator", "tls_cert", "tls_key", "store", "machines", "history_days", "demo"),
+    *(
+        "metadata",
+        "metadata_host_names",
+        "operator",
+        "tls_cert",
+        "tls_key",
+        "store",
+        "machines",
+        "history_days",
+        "demo",
+    ),
     *("health_command", "webhook_tries", "webhook_timeout", "watch_guests"),
 }
 _WORDS = {

@@ -1,0 +1,1 @@
+"""Programs that tests run in a sandbox, with libraries of their own."""
