@@ -25,7 +25,8 @@ SLOW = {"plainly": "sleep 300; sleep 300", "in a group of its own": "timeout 300
 
 
 def slow(then: str, **more) -> dict:
-    return {"command": f"echo begun; echo > /proc/$PPID/cwd/runs; {then}", "shell": True, **more}
+    command = f"echo begun; echo > /proc/$PPID/cwd/runs; {then}"
+    return {"command": command, "shell": True, "grace_seconds": 60, **more}
 
 
 class Awaited(threading.Event):

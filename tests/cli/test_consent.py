@@ -32,7 +32,7 @@ class Terminal:
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env=environment(FOREWARN_URL=url),
+            env=environment(FOREWARN_URL=url, NO_COLOR="1"),
             start_new_session=True,
         )
         os.close(theirs)
@@ -216,7 +216,10 @@ def test_without_a_whole_terminal_nothing_is_asked_and_the_command_acts(service:
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs) | {piped: subprocess.DEVNULL}
     url = command_line(service).url
     process = subprocess.Popen(
-        [FOREWARN, "vm", "delete", "solo"], env=environment(FOREWARN_URL=url), start_new_session=True, **streams
+        [FOREWARN, "vm", "delete", "solo"],
+        env=environment(FOREWARN_URL=url, NO_COLOR="1"),
+        start_new_session=True,
+        **streams,
     )
     os.close(theirs)
 

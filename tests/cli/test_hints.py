@@ -94,7 +94,7 @@ def test_a_directory_in_place_of_a_store_is_refused_with_a_hint_about_the_path(t
     outcome = serve_ends("--store", f"sqlite:///{tmp_path}")
 
     assert outcome.code == 1
-    assert "The path has to be a file." in outcome.err
+    assert "The path has to be a file" in outcome.err
 
 
 def test_an_error_without_a_known_cause_keeps_its_hint():

@@ -162,7 +162,7 @@ def test_the_history_and_the_audit_keep_the_mark(service: RunningService, add: A
         ("fault", event, "early_start: it starts 5 min before its NotBefore, unless it is approved sooner"),
         ("add fault", None, "early_start (seconds 300), all VMs, every event"),
     ]
-    assert csv.splitlines()[0].endswith(",reason,fault")
+    assert "fault" in csv.splitlines()[0].split(",")
 
 
 def test_what_a_guest_is_told_wrongly_is_in_the_audit_once(service: RunningService, add: Add):

@@ -88,7 +88,7 @@ def test_default_texts_sources_and_durations(service: RunningService):
         "migrate": (
             "Virtual machine is being paused because of a memory-preserving Live Migration operation.",
             "Platform",
-            9,
+            5,
         ),
         "degrade": ("Host server is undergoing an emergency repair.", "Platform", -1),
         "fail": ("Virtual machine has encountered a failure.", "Platform", -1),

@@ -25,7 +25,7 @@ _ROOM = "Free some space (df -h shows how much there is), or keep the store else
 _ACCESS = "Let this user (see id) read and write the file and its directory, or name another store with --store."
 _SQLITE_HINTS = {  # by the first words of SQLite's name for the error
     "SQLITE_FULL": _ROOM,
-    "SQLITE_CANTOPEN": f"The path has to be a file. {_ACCESS}",
+    "SQLITE_CANTOPEN": f"The path has to be a file in a directory that exists. {_ACCESS}",
     "SQLITE_READONLY": _ACCESS,
     "SQLITE_PERM": _ACCESS,
 }
@@ -80,6 +80,8 @@ def hint_for(problem: ForewarnError) -> str:
     if isinstance(original, OSError):
         if original.errno in _FULL:
             return _ROOM
+        if original.errno in {errno.EISDIR, errno.ENOTDIR, errno.ENOENT}:
+            return f"The path has to be a file in a directory that exists. {_ACCESS}"
         return _ACCESS if original.errno in _DENIED else problem.hint
     name = getattr(original, "sqlite_errorname", None)
     if name is not None:
