@@ -7,7 +7,10 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from forewarn.operator.guard import Guard
 from forewarn.operator.pacing import Pacer
+from forewarn.operator.roles import Role
+from forewarn.operator.sign_in.checking import Caller, Stranger
 from tests.fleets import SMALL
 from tests.running import running
 from tests.sign_in.people import TENANT
@@ -111,3 +114,44 @@ def test_token_requests_are_begun_at_a_bounded_rate():
 
     assert statuses == {400}
     assert took >= (40 - 20) / 25 - 0.01
+
+
+class Doorman:
+    """Signs in whoever sends a header; nobody else."""
+
+    is_open = False
+
+    def recognise(self, authorization: list[str], _base: str, _address: str) -> Caller | Stranger:
+        return Caller("eve", Role.VIEWER, "1") if authorization else Stranger("Sign in first.", was_silent=True)
+
+    async def make_wait(self, _stranger: Stranger) -> None:
+        pass
+
+
+def test_requests_without_a_credential_wait_their_turn_and_signed_in_ones_do_not():
+    async def run() -> list[tuple[int, int]]:
+        loop, answered, served = HandMovedLoop(), [], []
+
+        async def app(scope: Any, _receive: Any, _send: Any) -> None:
+            served.append(scope)
+
+        async def send(message: dict[str, Any]) -> None:
+            answered.extend([message["status"]] if "status" in message else [])
+
+        guard = Guard(app, Doorman(), [], Pacer(10, 3, loop))  # type: ignore[arg-type]
+
+        def call(*headers: tuple[bytes, bytes]) -> None:
+            scope = {"type": "http", "method": "GET", "path": "/v1/vms", "scheme": "http", "server": ("::1", 1)}
+            had_tasks.append(asyncio.ensure_future(guard(scope | {"headers": list(headers)}, app, send)))
+
+        for _ in range(6):
+            call()
+            call((b"authorization", b"Bearer good"))
+        seen = []
+        for instant in (0.0, 0.15, 1.0):
+            await loop.advance(instant)
+            seen.append((len(answered), len(served)))
+        assert set(answered) == {401}
+        return seen
+
+    assert asyncio.run(run()) == [(3, 6), (4, 6), (6, 6)]

@@ -14,10 +14,9 @@ from forewarn.operator.endpoint import (
     LARGEST_BODY,
     LARGEST_BULKY_BODY,
     LARGEST_PAGE,
-    PACED_AT_ONCE,
-    PACED_PER_SECOND,
 )
 from forewarn.operator.openapi import openapi
+from forewarn.operator.pacing import STRANGERS_AT_ONCE, STRANGERS_PER_SECOND, TOKENS_AT_ONCE, TOKENS_PER_SECOND
 from forewarn.operator.refusals import OCCASIONS
 from forewarn.operator.roles import IN_WORDS
 from tools.markdown import anchor, code, page, table
@@ -47,8 +46,12 @@ For every client, signed in or not. Guests have a listener and limits of their o
 def _limits() -> str:
     standard = OperatorLimits()
     rows = [(f"{getattr(standard, each.name)}", IN_WORDS_OF_LIMITS[each.name]) for each in fields(OperatorLimits)]
-    tokens = f"token requests per second, after a burst of {PACED_AT_ONCE}; further ones wait their turn"
-    return table(("at most", "of what, and what happens beyond it"), [*rows, (str(PACED_PER_SECOND), tokens)])
+    after = "per second, after a burst of {}; further ones wait their turn"
+    rows += [
+        (str(STRANGERS_PER_SECOND), f"requests without a valid credential {after.format(STRANGERS_AT_ONCE)}"),
+        (str(TOKENS_PER_SECOND), f"requests for a token {after.format(TOKENS_AT_ONCE)}"),
+    ]
+    return table(("at most", "of what, and what happens beyond it"), rows)
 
 
 def _roles() -> str:

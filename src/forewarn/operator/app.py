@@ -129,7 +129,7 @@ def make_app(office: Office) -> Starlette:
     public = [made for endpoint, made in _routes() if endpoint.needs is None]
     app = Starlette(
         routes=[made for _, made in _routes()],
-        middleware=[Middleware(Guard, office.sign_in, public)],
+        middleware=[Middleware(Guard, office.sign_in, public, office.strangers)],
         exception_handlers={HTTPException: refuse_route, 500: refuse_route},
     )
     app.state.office = office

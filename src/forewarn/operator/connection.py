@@ -19,7 +19,6 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
-from forewarn.operator.pacing import Pacer
 from forewarn.operator.refusals import Trouble, refuse
 
 IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
@@ -41,9 +40,7 @@ class OperatorLimits:
     head_seconds: float = 10
     body_seconds: float = 30
     stall_seconds: float = 30
-    requests_per_second: float = 250
-    connections_per_second: float = 100
-    burst: int = 256
+    handshakes_per_second: float = 100
 
 
 # What each limit is, and what happens beyond it; the reference page is generated from it.
@@ -57,9 +54,7 @@ IN_WORDS = MappingProxyType(
         "head_seconds": "seconds for the TLS handshake, and for a request's head to arrive; then 408",
         "body_seconds": "seconds for a request's body to arrive; then 408",
         "stall_seconds": "seconds during which a client takes none of its response; then the connection is closed",
-        "requests_per_second": "requests begun per second, after a burst; further ones wait their turn",
-        "connections_per_second": "connections accepted per second, after a burst; further ones wait",
-        "burst": "requests begun at once, and connections accepted at once, after a quiet moment",
+        "handshakes_per_second": "TLS handshakes begun per second, after a burst of 256; further connections wait",
     }
 )
 
@@ -68,7 +63,6 @@ class Registry(Protocol):
     """Knows every open connection."""
 
     limits: OperatorLimits
-    requests: Pacer
 
     def begin_wait(self, connection: OperatorConnection) -> None:
         """The connection waits for a request."""
@@ -87,7 +81,7 @@ class OperatorConnection(HttpToolsProtocol):
         self, config: uvicorn.Config, state: ServerState, registry: Registry, accepted: socket.socket
     ) -> None:
         super().__init__(config, state, {})
-        self.app = self._serve_in_turn
+        self.app = self._serve
         self._registry = registry
         self._limits = registry.limits
         self._socket = accepted
@@ -288,8 +282,8 @@ class OperatorConnection(HttpToolsProtocol):
         """Whether the client is still there; any thread may ask."""
         return not self._lost.is_set()
 
-    async def _serve_in_turn(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer when it is this request's turn and somebody still waits for it."""
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the application answer; refuse the request if the service stops meanwhile."""
         scope[IS_CONNECTED] = self.is_connected
         has_started = False
 
@@ -299,9 +293,7 @@ class OperatorConnection(HttpToolsProtocol):
             await send(message)
 
         try:
-            await self._registry.requests.turn(self.is_connected)
-            if self.is_connected():
-                await self.config.loaded_app(scope, receive, send_and_note)
+            await self.config.loaded_app(scope, receive, send_and_note)
         except asyncio.CancelledError:  # the service stops
             if has_started:
                 self.abort()

@@ -28,7 +28,7 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.errors import Stopping, StoreError
 from forewarn.operator.connection import IS_CONNECTED
 from forewarn.operator.guard import caller_of, forbid
-from forewarn.operator.pacing import Pacer
+from forewarn.operator.pacing import Pacer, pacer_for_strangers, pacer_for_tokens
 from forewarn.operator.readers import ClientGone, ReaderPool, TooBusy
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role, role_for
@@ -46,8 +46,6 @@ R = TypeVar("R")
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
-PACED_PER_SECOND = 25  # of the routes that are expensive and public
-PACED_AT_ONCE = 20
 CSV = "text/csv"
 DRY_RUN = "dry_run"
 _RETRY_READ_SECONDS = 5
@@ -69,7 +67,8 @@ class Office:
     site: Site = field(default_factory=Site)
     previews: Turnstile = field(default_factory=Turnstile)
     readers: ReaderPool = field(default_factory=ReaderPool)
-    paced: Pacer = field(default_factory=partial(Pacer, PACED_PER_SECOND, PACED_AT_ONCE))
+    strangers: Pacer = field(default_factory=pacer_for_strangers)
+    tokens: Pacer = field(default_factory=pacer_for_tokens)
     conduct: Conduct | None = None  # what guests do, where somebody looks on
 
 
@@ -208,7 +207,7 @@ class Endpoint:
     error: Any = ErrorBody  # the type of the handler's own refusals, for the OpenAPI page
     role: Role | None = None  # the least that one needs; without it viewer for GET, else operator
     is_public: bool = False  # nobody has to sign in for it
-    is_paced: bool = False  # begun at a lower rate than others, before its body is read
+    is_paced: bool = False  # begun at the rate of token requests, before its body is read
     most_bytes: int = LARGEST_BODY  # of a body
     body_media_type: str = "application/json"
     dry_answer: Any = None  # the type that a dry run sends; None: the route has no dry run
@@ -246,7 +245,7 @@ def route(endpoint: Endpoint) -> Route:
             return answer
         try:
             if endpoint.is_paced:
-                await request.app.state.office.paced.turn(partial(client_waits, request))
+                await request.app.state.office.tokens.turn(partial(client_waits, request))
             is_dry_run = endpoint.dry_answer is not None and request.query_params.get(DRY_RUN) == "true"
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
             call = Call(request, request.app.state.office, is_dry_run)

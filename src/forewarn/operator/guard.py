@@ -16,6 +16,8 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from forewarn.operator.connection import IS_CONNECTED
+from forewarn.operator.pacing import Pacer
 from forewarn.operator.refusals import OCCASIONS, Trouble, refuse
 from forewarn.operator.roles import Role
 from forewarn.operator.sign_in.checking import ANYBODY, Caller, SignIn, Stranger
@@ -76,15 +78,17 @@ def _headers(scope: Scope, name: bytes) -> list[str]:
 class Guard:
     """Lets through whom it knows, and lets in nobody else but to the public routes."""
 
-    def __init__(self, app: ASGIApp, sign_in: SignIn, public: Sequence[Route]) -> None:
+    def __init__(self, app: ASGIApp, sign_in: SignIn, public: Sequence[Route], strangers: Pacer) -> None:
         self._app = app
         self._sign_in = sign_in
         self._public = public
+        self._strangers = strangers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Judge the headers, then hand on."""
         answer = self._judge(scope) if scope["type"] == "http" else None
         if isinstance(answer, Stranger):
+            await self._strangers.turn(scope.get(IS_CONNECTED, lambda: True))
             await self._sign_in.make_wait(answer)
             answer = turn_away(scope, answer)
         await (answer or self._app)(scope, receive, send)

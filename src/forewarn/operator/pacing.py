@@ -1,6 +1,6 @@
 """A bounded rate for work on the loop that operators and guests share.
 
-Guests' polls are answered between two turns: a flood of operators' requests delays a poll by one request at most.
+Guests' polls are answered between two turns: a flood of paced requests delays a poll by one request at most.
 """
 
 from __future__ import annotations
@@ -8,6 +8,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
+
+STRANGERS_PER_SECOND = 250  # requests without a valid credential
+STRANGERS_AT_ONCE = 256
+TOKENS_PER_SECOND = 25  # requests for a token, which cost far more
+TOKENS_AT_ONCE = 20
 
 
 class Pacer:
@@ -56,3 +61,13 @@ class Pacer:
             self._waiting.popleft()
             if not turn.cancelled():
                 turn.set_result(None)
+
+
+def pacer_for_strangers() -> Pacer:
+    """The rate at which requests without a valid credential are refused."""
+    return Pacer(STRANGERS_PER_SECOND, STRANGERS_AT_ONCE)
+
+
+def pacer_for_tokens() -> Pacer:
+    """The rate at which requests for a token begin."""
+    return Pacer(TOKENS_PER_SECOND, TOKENS_AT_ONCE)

@@ -29,6 +29,7 @@ _GOODBYE_SECONDS = 2.0
 _CANCEL_SECONDS = 1.0
 _LOOK_SECONDS = 0.005
 _BACKLOG = 128
+_HANDSHAKES_AT_ONCE = 256
 _RETRY_ACCEPT_SECONDS = 1.0
 _TLS_SHUTDOWN_SECONDS = 5.0
 _LOG_AGAIN_SECONDS = 60.0
@@ -59,8 +60,7 @@ class OperatorServer(uvicorn.Server):
         super().__init__(config)
         self.limits = limits or OperatorLimits()
         now = asyncio.get_running_loop().time
-        self.requests = Pacer(self.limits.requests_per_second, self.limits.burst)
-        self._accepts = Pacer(self.limits.connections_per_second, self.limits.burst)
+        self._handshakes = Pacer(self.limits.handshakes_per_second, _HANDSHAKES_AT_ONCE)
         self._tls = tls
         self._bound = bound
         self._open: set[OperatorConnection] = set()
@@ -123,7 +123,8 @@ class OperatorServer(uvicorn.Server):
                 continue
             self._admit(accepted)
             await asyncio.sleep(0)  # guests are answered between two connections of operators
-            await self._accepts.turn()
+            if self._tls is not None:
+                await self._handshakes.turn()
 
     def _admit(self, accepted: socket.socket) -> None:
         """Serve the connection; beyond the limit close the one that has waited longest, or else the new one."""

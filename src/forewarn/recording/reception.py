@@ -20,6 +20,7 @@ from forewarn.operator.endpoint import Call, Endpoint, Nothing, route
 from forewarn.operator.guard import Guard
 from forewarn.operator.health import Health
 from forewarn.operator.openapi import openapi
+from forewarn.operator.pacing import pacer_for_strangers
 from forewarn.operator.refusals import refuse
 from forewarn.operator.sign_in.checking import SignIn
 from forewarn.wire.rest import ClockView
@@ -43,7 +44,7 @@ def make_app(replay: Replay) -> Starlette:
     sign_in = SignIn("", SystemClock().now)
     app = Starlette(
         routes=[route(endpoint) for endpoint in _endpoints(replay)],
-        middleware=[Middleware(Guard, sign_in, [])],
+        middleware=[Middleware(Guard, sign_in, [], pacer_for_strangers())],
         exception_handlers={HTTPException: _refuse, 500: refuse_route},
     )
     app.state.office = None  # the routes are written as a service's are; what is behind them is the replay
