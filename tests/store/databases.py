@@ -24,6 +24,13 @@ def postgresql_server() -> str:
     return _server().get_uri()
 
 
+def postgresql_pids() -> list[int]:
+    """The processes of that server, the first one first."""
+    first = _server().get_pid()
+    children = Path(f"/proc/{first}/task/{first}/children").read_text(encoding="ascii")
+    return [first, *map(int, children.split())]
+
+
 def fresh_postgresql() -> str:
     """An empty database of its own."""
     name = f"store_{next(_numbers)}"
