@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -20,6 +21,13 @@ def pytest_configure():
 def pytest_collection_modifyitems(items: list[pytest.Item]):
     """What takes minutes comes first: at the end everybody would wait for it."""
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+def pytest_sessionfinish():
+    """Stop PostgreSQL while there is time: pytest-xdist kills workers that take long to exit."""
+    databases = sys.modules.get("tests.store.databases")
+    if databases is not None:
+        databases.stop_postgresql()
 
 
 @pytest.fixture

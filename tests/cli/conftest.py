@@ -11,15 +11,14 @@ import structlog
 from tests.cli.command import CommandLine
 from tests.fleets import SMALL
 from tests.running import RunningService, running
+from tests.structured_logs import structlog_with
 
 
 @pytest.fixture(autouse=True)
 def without_logs() -> Iterator[None]:
     """A service in this process would log to the streams that commands write to: let it be quiet."""
-    before = structlog.get_config()
-    structlog.configure(processors=[_drop])
-    yield
-    structlog.configure(**before)
+    with structlog_with(processors=[_drop]):
+        yield
 
 
 def _drop(*_: object) -> NoReturn:

