@@ -110,9 +110,8 @@ CHUNKED = b"POST /at-once HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chun
     [
         HEAD + b"X: " + b"x" * 70_000,
         HEAD + b"X: y\r\n" * 200 + b"\r\n",
-        b"GET /" + b"x" * 70_000,
     ],
-    ids=["one long header", "many headers", "long target"],
+    ids=["one long header", "many headers"],
 )
 def test_head_beyond_the_limit_is_431(sent: bytes):
     with listening() as listener, listener.connect() as wire:
@@ -121,6 +120,31 @@ def test_head_beyond_the_limit_is_431(sent: bytes):
         assert status(wire) == 431
         wait_until(lambda: not listener.server._open, "the connection to be closed")
         assert listener.answered == []
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD.replace(b"/at-once", b"/at-once?" + b"a&" * 4096) + b"\r\n",
+        b"GET /" + b"x" * 70_000,
+    ],
+    ids=["many parameters", "no end of it"],
+)
+def test_target_beyond_the_limit_is_414(sent: bytes):
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(sent)
+
+        assert status(wire) == 414
+        wait_until(lambda: not listener.server._open, "the connection to be closed")
+        assert listener.answered == []
+
+
+def test_target_within_the_limit_is_served():
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(GET.replace(b"/at-once", b"/at-once?n=" + b"x" * 8000))
+
+        assert status(wire) == 200
+        assert listener.answered == ["x" * 8000]
 
 
 def test_refusal_of_a_head_has_the_usual_shape():

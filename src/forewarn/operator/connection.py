@@ -34,6 +34,7 @@ class OperatorLimits:
     """What operators' clients may use, signed in or not."""
 
     connections: int = 256
+    target_bytes: int = 8 * 1024
     head_bytes: int = 64 * 1024
     header_fields: int = 128
     body_bytes: int = 64 * 1024 * 1024
@@ -48,6 +49,7 @@ IN_WORDS = MappingProxyType(
     {
         "connections": "open connections, `/v1/stream` included (`--operator-connections`); a new connection then "
         "replaces the one that has waited longest for a request, or is closed at once if all are busy",
+        "target_bytes": "bytes of a request's target, that is path and query; then 414",
         "head_bytes": "bytes of request line and headers, or of trailers; then 431",
         "header_fields": "headers of a request; then 431",
         "body_bytes": "bytes of any body; then 413. Most routes take less and answer 400",
@@ -171,11 +173,18 @@ class OperatorConnection(HttpToolsProtocol):
         self._body_bytes = 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the target."""
+        if len(self.url) + len(url) > self._limits.target_bytes:
+            self._objection = Trouble.TARGET_TOO_LONG
+        else:
+            super().on_url(url)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or a trailer."""
         self._field_count += 1
         if self._field_count > self._limits.header_fields:
-            self._objection = Trouble.HEAD_TOO_LARGE
+            self._objection = self._objection or Trouble.HEAD_TOO_LARGE
         else:
             super().on_header(name, value)
 
@@ -305,6 +314,7 @@ class OperatorConnection(HttpToolsProtocol):
 
 
 _OBJECTIONS = {
+    Trouble.TARGET_TOO_LONG: ("The request's path and query are too long.", "Send fewer or shorter parameters."),
     Trouble.HEAD_TOO_LARGE: ("The request's headers are too large.", "Send fewer or shorter headers."),
     Trouble.BODY_TOO_LARGE: ("The request's body is too large.", "Send less at once."),
     Trouble.TOO_SLOW: ("The request did not arrive in time.", "Send it again, faster."),
