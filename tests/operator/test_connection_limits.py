@@ -215,6 +215,18 @@ def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answe
         assert connection.flow.read_paused
 
 
+def test_connection_that_answers_a_pipelined_request_is_not_replaced():
+    with listening(connections=1) as listener, listener.connect() as wire:
+        wire.sendall(GET + GET.replace(b"/at-once", b"/later"))
+        first = status(wire)
+        assert listener.is_asked.wait(30)
+
+        new = answer(listener.connect())
+        listener.soon(listener.may_answer.set)
+
+        assert (first, new, status(wire)) == (200, b"", 200)
+
+
 # TLS.
 
 

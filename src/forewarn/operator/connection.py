@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
@@ -20,6 +20,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from forewarn.operator.refusals import Trouble, refuse
+
+if TYPE_CHECKING:
+    from forewarn.operator.server import OperatorServer
 
 IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
 _LINGER_SECONDS = 1.0  # for a client to read why it was refused
@@ -61,31 +64,16 @@ IN_WORDS = MappingProxyType(
 )
 
 
-class Registry(Protocol):
-    """Knows every open connection."""
-
-    limits: OperatorLimits
-
-    def begin_wait(self, connection: OperatorConnection) -> None:
-        """The connection waits for a request."""
-
-    def end_wait(self, connection: OperatorConnection) -> None:
-        """The connection has a request to answer."""
-
-    def forget(self, connection: OperatorConnection) -> None:
-        """The connection is closed."""
-
-
 class OperatorConnection(HttpToolsProtocol):
     """Serves one client within the limits."""
 
     def __init__(
-        self, config: uvicorn.Config, state: ServerState, registry: Registry, accepted: socket.socket
+        self, config: uvicorn.Config, state: ServerState, server: OperatorServer, accepted: socket.socket
     ) -> None:
         super().__init__(config, state, {})
         self.app = self._serve
-        self._registry = registry
-        self._limits = registry.limits
+        self._server = server
+        self._limits = server.limits
         self._socket = accepted
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
@@ -110,7 +98,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._lost.set()
         self._clear_deadline()
         self.resume_writing()
-        self._registry.forget(self)
+        self._server.forget(self)
         super().connection_lost(problem)
 
     def data_received(self, data: bytes) -> None:
@@ -196,7 +184,7 @@ class OperatorConnection(HttpToolsProtocol):
             return
         self._overhead = 0
         self._awaits_head = False
-        self._registry.end_wait(self)
+        self._server.end_wait(self)
         self._set_deadline(self._limits.body_seconds)
         super().on_headers_complete()
 
@@ -219,11 +207,12 @@ class OperatorConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the bytes that have come meanwhile."""
+        is_last = not self.pipeline  # asked first: uvicorn takes the next request from it and starts it
         super().on_response_complete()
         if self.transport.is_closing():
             return
-        if self._awaits_head and not self.pipeline:
-            self._registry.begin_wait(self)
+        if is_last and self._awaits_head:
+            self._server.begin_wait(self)
         if self._held:
             held, self._held = self._held, bytearray()
             self._parse(held)
@@ -233,7 +222,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._has_begun = False
         self._clear_deadline()
         if self.cycle is None or self.cycle.response_complete:  # answered before its body was complete
-            self._registry.begin_wait(self)
+            self._server.begin_wait(self)
 
     # Deadlines and refusals.
 
