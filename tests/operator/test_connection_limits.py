@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import os
 import socket
 import ssl
 from pathlib import Path
@@ -57,6 +59,49 @@ def test_connection_is_closed_at_once_when_all_others_are_busy():
     assert closed == [b""] * 5
     assert replied == [200, 200]
     assert [each["event"] for each in logged] == ["operator connection limit reached"]
+
+
+@pytest.mark.parametrize(
+    ("code", "events"),
+    [(errno.ECONNABORTED, []), (errno.EINVAL, ["cannot accept operator connections; retrying every second"])],
+)
+def test_failing_accept_leaves_the_loop_to_others(code: int, events: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server_module, "_RETRY_ACCEPT_SECONDS", 0.01)
+    others_ran: list[None] = []
+    ran_before_accept: list[int] = []
+    with listening() as listener, capture_logs() as logged:
+        loop = listener.server._accepting.get_loop()
+
+        async def fail_five_times(bound: socket.socket) -> tuple[socket.socket, object]:
+            ran_before_accept.append(len(others_ran))
+            if len(ran_before_accept) > 5:
+                return await type(loop).sock_accept(loop, bound)
+            loop.call_soon(others_ran.append, None)
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(loop, "sock_accept", fail_five_times)
+        replies = []
+        for _ in range(2):  # the first ends the accept that is under way
+            with listener.connect() as wire:
+                wire.sendall(GET)
+                replies.append(status(wire))
+
+    assert replies == [200, 200]
+    assert ran_before_accept[:6] == [0, 1, 2, 3, 4, 5]
+    assert [each["event"] for each in logged] == events
+
+
+def test_listener_goes_on_after_a_connection_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch):
+    with listening() as listener, capture_logs() as logged:
+        with monkeypatch.context() as broken:
+            broken.setattr(server_module, "OperatorConnection", None)
+            closed = answer(listener.connect())
+        with listener.connect() as wire:
+            wire.sendall(GET)
+            replied = status(wire)
+
+    assert (closed, replied) == (b"", 200)
+    assert [each["event"] for each in logged] == ["operator connection failed unexpectedly"]
 
 
 @pytest.mark.parametrize(
