@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from forewarn.core.refusal import Refusal
+from forewarn.operator.arm.resources import _read_filter
 from tests.arm.caller import ROOT, Arm, availability_set, compute, group, instance, scale_set, vm
 from tests.fleets import SMALL
 from tests.running import running
@@ -273,6 +276,19 @@ def test_a_filter_of_resources_that_is_not_known_is_refused(arm: Arm, asked: str
 
     assert (answer.status, answer.code) == (400, "InvalidParameter")
     assert answer.message.startswith("$filter: ")
+
+
+@pytest.mark.parametrize(
+    "clause", ["''", "name eq 'x'", "name eq ''x", "name  "], ids=["no clause", "good", "bad end", "spaces"]
+)
+def test_time_to_parse_a_filter_grows_with_its_length_only(clause: str):
+    asked = " and ".join([clause] * (60_000 // len(f"{clause} and ")))
+    before = time.thread_time()
+
+    outcome = _read_filter(asked)
+
+    assert time.thread_time() - before < 0.5  # of CPU; looking ahead from every `and` takes seconds
+    assert isinstance(outcome, Refusal) is (clause != "name eq 'x'")
 
 
 def test_resources_of_an_unknown_group_are_not_found(arm: Arm):

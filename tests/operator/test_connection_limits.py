@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import os
 import socket
 import ssl
 from pathlib import Path
@@ -60,6 +62,49 @@ def test_connection_is_closed_at_once_when_all_others_are_busy():
 
 
 @pytest.mark.parametrize(
+    ("code", "events"),
+    [(errno.ECONNABORTED, []), (errno.EINVAL, ["cannot accept operator connections; retrying every second"])],
+)
+def test_failing_accept_leaves_the_loop_to_others(code: int, events: list[str], monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server_module, "_RETRY_ACCEPT_SECONDS", 0.01)
+    others_ran: list[None] = []
+    ran_before_accept: list[int] = []
+    with listening() as listener, capture_logs() as logged:
+        loop = listener.server._accepting.get_loop()
+
+        async def fail_five_times(bound: socket.socket) -> tuple[socket.socket, object]:
+            ran_before_accept.append(len(others_ran))
+            if len(ran_before_accept) > 5:
+                return await type(loop).sock_accept(loop, bound)
+            loop.call_soon(others_ran.append, None)
+            raise OSError(code, os.strerror(code))
+
+        monkeypatch.setattr(loop, "sock_accept", fail_five_times)
+        replies = []
+        for _ in range(2):  # the first ends the accept that is under way
+            with listener.connect() as wire:
+                wire.sendall(GET)
+                replies.append(status(wire))
+
+    assert replies == [200, 200]
+    assert ran_before_accept[:6] == [0, 1, 2, 3, 4, 5]
+    assert [each["event"] for each in logged] == events
+
+
+def test_listener_goes_on_after_a_connection_that_cannot_be_served(monkeypatch: pytest.MonkeyPatch):
+    with listening() as listener, capture_logs() as logged:
+        with monkeypatch.context() as broken:
+            broken.setattr(server_module, "OperatorConnection", None)
+            closed = answer(listener.connect())
+        with listener.connect() as wire:
+            wire.sendall(GET)
+            replied = status(wire)
+
+    assert (closed, replied) == (b"", 200)
+    assert [each["event"] for each in logged] == ["operator connection failed unexpectedly"]
+
+
+@pytest.mark.parametrize(
     ("sent", "expected"),
     [
         (b"", 0),
@@ -110,9 +155,8 @@ CHUNKED = b"POST /at-once HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chun
     [
         HEAD + b"X: " + b"x" * 70_000,
         HEAD + b"X: y\r\n" * 200 + b"\r\n",
-        b"GET /" + b"x" * 70_000,
     ],
-    ids=["one long header", "many headers", "long target"],
+    ids=["one long header", "many headers"],
 )
 def test_head_beyond_the_limit_is_431(sent: bytes):
     with listening() as listener, listener.connect() as wire:
@@ -121,6 +165,31 @@ def test_head_beyond_the_limit_is_431(sent: bytes):
         assert status(wire) == 431
         wait_until(lambda: not listener.server._open, "the connection to be closed")
         assert listener.answered == []
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD.replace(b"/at-once", b"/at-once?" + b"a&" * 4096) + b"\r\n",
+        b"GET /" + b"x" * 70_000,
+    ],
+    ids=["many parameters", "no end of it"],
+)
+def test_target_beyond_the_limit_is_414(sent: bytes):
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(sent)
+
+        assert status(wire) == 414
+        wait_until(lambda: not listener.server._open, "the connection to be closed")
+        assert listener.answered == []
+
+
+def test_target_within_the_limit_is_served():
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(GET.replace(b"/at-once", b"/at-once?n=" + b"x" * 8000))
+
+        assert status(wire) == 200
+        assert listener.answered == ["x" * 8000]
 
 
 def test_refusal_of_a_head_has_the_usual_shape():
@@ -189,6 +258,18 @@ def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answe
         assert len(connection._held) <= 1024 * 1024
         assert len(connection.pipeline) == 0
         assert connection.flow.read_paused
+
+
+def test_connection_that_answers_a_pipelined_request_is_not_replaced():
+    with listening(connections=1) as listener, listener.connect() as wire:
+        wire.sendall(GET + GET.replace(b"/at-once", b"/later"))
+        first = status(wire)
+        assert listener.is_asked.wait(30)
+
+        new = answer(listener.connect())
+        listener.soon(listener.may_answer.set)
+
+        assert (first, new, status(wire)) == (200, b"", 200)
 
 
 # TLS.

@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,24 @@ def test_history_is_503_with_retry_after_while_too_many_read(busy: tuple[Running
     assert int(reply.headers["retry-after"]) > 0
     assert guest == 200
     assert answered == [b"200"] * pool._most_waiting
+
+
+def test_fleet_is_applied_while_too_many_read(busy: tuple[RunningService, Blocked]):
+    service, blocked = busy
+    pool = blocked.pool
+    waiting = [ask(service, "/v1/history") for _ in range(pool._most_waiting)]
+    wait_until(lambda: len(pool._jobs) == pool._most_waiting, "the reads to queue up")
+
+    with ThreadPoolExecutor(1) as admin:
+        applying = admin.submit(service.operator, "PUT", "/v1/fleet", SMALL)
+        wait_until(lambda: applying.done() or len(pool._jobs) > pool._most_waiting, "the fleet to queue up")
+        blocked.may_go_on.set()
+        reply = applying.result(60)
+    for each in waiting:
+        each.close()
+
+    assert reply.status == 200
+    assert reply.json["differences"] == []
 
 
 def test_reads_that_were_hung_up_on_keep_nobody_waiting(busy: tuple[RunningService, Blocked]):

@@ -7,12 +7,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from forewarn.errors import StoreUnavailable
 from tests.edge.wire import GET, Wire
 from tests.fleets import SMALL
 from tests.running import Reply, RunningService, running, wait_until
@@ -55,6 +57,29 @@ def test_an_approval_that_cannot_be_kept_is_answered_500(without_store: RunningS
     reply = without_store.guest("solo").approve("F020BA2E-3BC0-4C40-A10B-86575A9EABD5")
 
     assert reply.status == 500
+
+
+def test_cancel_is_answered_though_the_store_fails_right_after_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    def fail() -> None:
+        raise StoreUnavailable("The store is gone.", "Bring it back.")
+
+    with running(SMALL, store=f"sqlite:///{tmp_path}/store.db") as service:
+        service.guest("solo").document()
+        event = service.post("/v1/vms/solo/restart")["event"]["id"]
+        plane, runner = service.service.plane, service.service.runner
+        with monkeypatch.context() as broken:
+            # The job that a commit enqueues here runs before any that the client's request enqueues afterwards.
+            breaking: list[Future[None]] = []
+            plane.observers.append(
+                lambda _: breaking.append(runner.submit(broken.setattr, plane.store, "transaction", fail))
+            )
+            reply = service.operator("POST", f"/v1/events/{event}/cancel")
+            plane.observers.pop()
+            for each in breaking:
+                each.result(60)
+
+    assert reply.status == 200
+    assert [each["phase"] for each in reply.json["cancelled"]] == ["Cancelled"]
 
 
 def test_what_is_asked_of_a_service_that_stops_is_503(service: RunningService):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
@@ -20,6 +20,9 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from forewarn.operator.refusals import Trouble, refuse
+
+if TYPE_CHECKING:
+    from forewarn.operator.server import OperatorServer
 
 IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
 _LINGER_SECONDS = 1.0  # for a client to read why it was refused
@@ -34,6 +37,7 @@ class OperatorLimits:
     """What operators' clients may use, signed in or not."""
 
     connections: int = 256
+    target_bytes: int = 8 * 1024
     head_bytes: int = 64 * 1024
     header_fields: int = 128
     body_bytes: int = 64 * 1024 * 1024
@@ -48,6 +52,7 @@ IN_WORDS = MappingProxyType(
     {
         "connections": "open connections, `/v1/stream` included (`--operator-connections`); a new connection then "
         "replaces the one that has waited longest for a request, or is closed at once if all are busy",
+        "target_bytes": "bytes of a request's target, that is path and query; then 414",
         "head_bytes": "bytes of request line and headers, or of trailers; then 431",
         "header_fields": "headers of a request; then 431",
         "body_bytes": "bytes of any body; then 413. Most routes take less and answer 400",
@@ -59,31 +64,16 @@ IN_WORDS = MappingProxyType(
 )
 
 
-class Registry(Protocol):
-    """Knows every open connection."""
-
-    limits: OperatorLimits
-
-    def begin_wait(self, connection: OperatorConnection) -> None:
-        """The connection waits for a request."""
-
-    def end_wait(self, connection: OperatorConnection) -> None:
-        """The connection has a request to answer."""
-
-    def forget(self, connection: OperatorConnection) -> None:
-        """The connection is closed."""
-
-
 class OperatorConnection(HttpToolsProtocol):
     """Serves one client within the limits."""
 
     def __init__(
-        self, config: uvicorn.Config, state: ServerState, registry: Registry, accepted: socket.socket
+        self, config: uvicorn.Config, state: ServerState, server: OperatorServer, accepted: socket.socket
     ) -> None:
         super().__init__(config, state, {})
         self.app = self._serve
-        self._registry = registry
-        self._limits = registry.limits
+        self._server = server
+        self._limits = server.limits
         self._socket = accepted
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
@@ -108,7 +98,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._lost.set()
         self._clear_deadline()
         self.resume_writing()
-        self._registry.forget(self)
+        self._server.forget(self)
         super().connection_lost(problem)
 
     def data_received(self, data: bytes) -> None:
@@ -171,11 +161,18 @@ class OperatorConnection(HttpToolsProtocol):
         self._body_bytes = 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the target."""
+        if len(self.url) + len(url) > self._limits.target_bytes:
+            self._objection = Trouble.TARGET_TOO_LONG
+        else:
+            super().on_url(url)
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header, or a trailer."""
         self._field_count += 1
         if self._field_count > self._limits.header_fields:
-            self._objection = Trouble.HEAD_TOO_LARGE
+            self._objection = self._objection or Trouble.HEAD_TOO_LARGE
         else:
             super().on_header(name, value)
 
@@ -187,7 +184,7 @@ class OperatorConnection(HttpToolsProtocol):
             return
         self._overhead = 0
         self._awaits_head = False
-        self._registry.end_wait(self)
+        self._server.end_wait(self)
         self._set_deadline(self._limits.body_seconds)
         super().on_headers_complete()
 
@@ -210,11 +207,12 @@ class OperatorConnection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         """Go on with the bytes that have come meanwhile."""
+        is_last = not self.pipeline  # asked first: uvicorn takes the next request from it and starts it
         super().on_response_complete()
         if self.transport.is_closing():
             return
-        if self._awaits_head and not self.pipeline:
-            self._registry.begin_wait(self)
+        if is_last and self._awaits_head:
+            self._server.begin_wait(self)
         if self._held:
             held, self._held = self._held, bytearray()
             self._parse(held)
@@ -224,7 +222,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._has_begun = False
         self._clear_deadline()
         if self.cycle is None or self.cycle.response_complete:  # answered before its body was complete
-            self._registry.begin_wait(self)
+            self._server.begin_wait(self)
 
     # Deadlines and refusals.
 
@@ -305,6 +303,7 @@ class OperatorConnection(HttpToolsProtocol):
 
 
 _OBJECTIONS = {
+    Trouble.TARGET_TOO_LONG: ("The request's path and query are too long.", "Send fewer or shorter parameters."),
     Trouble.HEAD_TOO_LARGE: ("The request's headers are too large.", "Send fewer or shorter headers."),
     Trouble.BODY_TOO_LARGE: ("The request's body is too large.", "Send less at once."),
     Trouble.TOO_SLOW: ("The request did not arrive in time.", "Send it again, faster."),

@@ -115,8 +115,12 @@ class Call:
         return await self.office.runner.call(read)
 
     async def aside(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
-        """Let a reader's thread do what would take too long on the loop."""
-        return await self.office.readers.call(partial(act, *args, **kwargs), self.is_wanted)
+        """Let a reader's thread do what would take too long on the loop.
+
+        A full queue refuses reads only: reads must not keep others from making changes.
+        """
+        may_refuse = self.request.method in _READS
+        return await self.office.readers.call(partial(act, *args, **kwargs), self.is_wanted, may_refuse=may_refuse)
 
     async def in_store(self, read: Callable[[sa.Connection], R], *, is_first: bool = True) -> R:
         """Let a reader's thread read the store; where the store is in memory, the plane's.

@@ -140,14 +140,19 @@ async def show_event(call: Call, _: Nothing) -> EventView | Refusal:
     return await call.on_plane(read, call.office.plane)
 
 
+def _find_open(plane: ControlPlane, name: str, participle: str) -> Event | Refusal:
+    found = find_event(plane, name)
+    if isinstance(found, Refusal) or found.operation in plane.world.operations:
+        return found
+    return has_ended(found, participle)
+
+
 async def _change(
     call: Call, participle: str, change: Callable[[ControlPlane, Event], Refusal | None]
 ) -> EventView | Refusal:
     def write(plane: ControlPlane) -> Refusal | None:
-        found = find_event(plane, call.path("id"))
-        if isinstance(found, Refusal):
-            return found
-        return change(plane, found) if found.operation in plane.world.operations else has_ended(found, participle)
+        found = _find_open(plane, call.path("id"), participle)
+        return found if isinstance(found, Refusal) else change(plane, found)
 
     refusal = await call.on_plane(write, call.office.plane)
     return refusal if refusal is not None else await show_event(call, Nothing())
@@ -160,26 +165,26 @@ async def approve(call: Call, _: Nothing) -> EventView | Refusal:
 
 async def cancel(call: Call, _: Nothing) -> CancelledView | Refusal:
     """Cancel an event's operation: all its events go, or none."""
-    named: list[str] = []
 
-    def change(plane: ControlPlane, found: Event) -> Refusal | None:
-        named.extend(event.id for event in plane.world.events_of(found.operation) if event.phase.is_open)
-        return plane.cancel(found.operation, call.actor)
-
-    outcome = await _change(call, "cancelled", change)
-    if isinstance(outcome, Refusal):
-        return outcome
-
-    def read(plane: ControlPlane) -> list[EventView]:
+    def write(plane: ControlPlane) -> CancelledView | Refusal:
+        """Cancel and read in one job: if the store failed before a second one, the client would cancel again."""
+        found = _find_open(plane, call.path("id"), "cancelled")
+        if isinstance(found, Refusal):
+            return found
+        named = {event.id for event in plane.world.events_of(found.operation) if event.phase.is_open}
+        if refusal := plane.cancel(found.operation, call.actor):
+            return refusal
         with plane.store.transaction() as transaction:
-            events = history.events_of(transaction.connection, outcome.operation)
+            events = history.events_of(transaction.connection, found.operation)
         now = plane.clock.now()
-        return [event_view(plane.world, event, now) for event in events if event.id in named]
+        views = {event.id: event_view(plane.world, event, now) for event in events}
+        asked = views[found.id]
+        return CancelledView(
+            **{name: getattr(asked, name) for name in asked.__struct_fields__},
+            cancelled=[views[event.id] for event in events if event.id in named],
+        )
 
-    together = await call.on_plane(read, call.office.plane)
-    return CancelledView(
-        **{name: getattr(outcome, name) for name in outcome.__struct_fields__}, cancelled=together
-    )
+    return await call.on_plane(write, call.office.plane)
 
 
 async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:

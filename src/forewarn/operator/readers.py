@@ -52,7 +52,8 @@ class ReaderPool:
     ) -> R:
         """Run it on a thread; raises `TooBusy` if too much waits, `ClientGone` if nobody wants it any more.
 
-        The next part of something that is being sent already is never refused: the client could not be told.
+        Pass `may_refuse=False` for the next part of a response that has begun, and for requests that change
+        something.
         """
         return await asyncio.wrap_future(self._submit(act, is_wanted, may_refuse=may_refuse))
 
@@ -64,7 +65,7 @@ class ReaderPool:
             if len(self._jobs) >= self._most_waiting:
                 self._drop_unwanted()
             if len(self._jobs) >= self._most_waiting and may_refuse:
-                raise TooBusy("Too many requests are reading already.", "Try again in a few seconds.")
+                raise TooBusy("Too much work is waiting already.", "Try again in a few seconds.")
             self._jobs.append(_Job(act, future, is_wanted))
             if self._idle < len(self._jobs) and len(self._threads) < self._most_threads:
                 thread = threading.Thread(target=self._run, name=f"reader-{len(self._threads)}", daemon=True)

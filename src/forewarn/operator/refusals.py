@@ -34,6 +34,7 @@ class Trouble(StrEnum):
     TOO_MANY_LISTENERS = "TooManyListeners"
     TOO_MANY_PREVIEWS = "TooManyPreviews"
     TOO_MANY_READS = "TooManyReads"
+    TARGET_TOO_LONG = "TargetTooLong"
     HEAD_TOO_LARGE = "HeadTooLarge"
     BODY_TOO_LARGE = "BodyTooLarge"
     TOO_SLOW = "TooSlow"
@@ -76,6 +77,7 @@ OCCASIONS = MappingProxyType(
         Trouble.BODY_TOO_LARGE: Occasion(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is larger than any that a route takes"
         ),
+        Trouble.TARGET_TOO_LONG: Occasion(HTTPStatus.REQUEST_URI_TOO_LONG, "path and query are too long"),
         Trouble.TOO_MANY_GUESSES: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that are not known came from one address in a minute"
         ),

@@ -113,15 +113,27 @@ class OperatorServer(uvicorn.Server):
 
     async def _accept(self) -> None:
         loop = asyncio.get_running_loop()
+        is_failing = False
         while True:
             try:
                 accepted, _ = await loop.sock_accept(self._bound)
-            except OSError as problem:  # the client has gone already, or there is no descriptor left
+            except ConnectionAbortedError:  # the client has gone already
+                await asyncio.sleep(0)
+                continue
+            except OSError as problem:
                 if is_exhaustion(problem):
                     self._exhaustion.note(problem)
-                    await asyncio.sleep(_RETRY_ACCEPT_SECONDS)
+                elif not is_failing:
+                    is_failing = True
+                    log.warning("cannot accept operator connections; retrying every second", problem=str(problem))
+                await asyncio.sleep(_RETRY_ACCEPT_SECONDS)
                 continue
-            self._admit(accepted)
+            is_failing = False
+            try:
+                self._admit(accepted)
+            except Exception:  # a bug must not end the loop: the port would stay open and answer nobody
+                log.exception("operator connection failed unexpectedly")
+                accepted.close()
             await asyncio.sleep(0)  # guests are answered between two connections of operators
             if self._tls is not None:
                 await self._handshakes.turn()

@@ -22,7 +22,8 @@ from forewarn.wire.arm.keeping import Json
 _SHOWN = ("id", "name", "type", "location", "tags", "zones", "sku")
 _CLAUSE = re.compile(r"(\w+)\s+eq\s+'([^']*)'", re.IGNORECASE)
 _PREFIX = re.compile(r"startswith\(\s*tagname\s*,\s*'([^']*)'\s*\)", re.IGNORECASE)
-_AND = re.compile(r"\s+and\s+(?=(?:[^']*'[^']*')*[^']*$)", re.IGNORECASE)  # outside of quotes
+_AND = re.compile(r"\s+and\s+", re.IGNORECASE)
+_LONGEST_QUOTE = 100  # characters of a filter that a refusal repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,18 +96,28 @@ def _all(asked: ArmCall) -> Iterator[Resource]:
 
 
 def _read_filter(text: str) -> Wanted | Refusal:
-    """What resources have to be, in small letters; nothing where there is no filter."""
-    wanted = {}
-    for clause in _AND.split(text.strip()) if text.strip() else ():
-        if found := _PREFIX.fullmatch(clause):
-            wanted["startswith"] = found[1].lower()
-        elif (found := _CLAUSE.fullmatch(clause)) and found[1].lower() in _TESTS:
-            wanted[found[1].lower()] = found[2].lower()
-        else:
+    """Parse $filter into lower-case conditions; empty without a filter.
+
+    It matches one clause after the other and stops at the first bad one: the time grows with the length only.
+    """
+    wanted: dict[str, str] = {}
+    text = text.strip()
+    at = 0
+    while at < len(text):
+        joined = _AND.match(text, at) if wanted else None
+        start = joined.end() if joined else at
+        if found := _PREFIX.match(text, start):
+            name, value = "startswith", found[1]
+        elif found := _CLAUSE.match(text, start):
+            name, value = found[1].lower(), found[2]
+        if found is None or name not in _TESTS or (wanted and not joined):
+            shown = text[start : found.end() if found else None]
             return bad(
-                f"$filter: {clause!r} is not known. It can be resourceGroup, resourceType, name, location, "
-                "tagName or tagValue eq 'VALUE', or startswith(tagname, 'VALUE'), joined by and."
+                f"$filter: {shown[:_LONGEST_QUOTE]!r} is not known. It can be resourceGroup, resourceType, name, "
+                "location, tagName or tagValue eq 'VALUE', or startswith(tagname, 'VALUE'), joined by and."
             )
+        wanted[name] = value.lower()
+        at = found.end()
     return wanted
 
 
