@@ -84,5 +84,5 @@ def _summary(settings: Settings, *, has_warnings: bool) -> str:
     steps = sum(len(profile.steps) for profile in settings.profiles.values())
     counts = ((len(settings.rules), "rule"), (len(settings.profiles), "profile"), (steps, "step"))
     words = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
-    verdict = "can be run, but see what is said above" if has_warnings else "is fine"
+    verdict = "can be run, with the warnings above" if has_warnings else "is fine"
     return f"{settings.source} {verdict}: {words}."

@@ -95,7 +95,7 @@ def _all(asked: ArmCall) -> Iterator[Resource]:
 
 
 def _read_filter(text: str) -> Wanted | Refusal:
-    """What resources have to be, in small letters; nothing where there is no filter."""
+    """Parse $filter into lower-case conditions; empty without a filter."""
     wanted = {}
     for clause in _AND.split(text.strip()) if text.strip() else ():
         if found := _PREFIX.fullmatch(clause):
