@@ -1,7 +1,7 @@
 """Dry runs, and the question before a command that cannot be taken back.
 
-forewarn asks before it deletes or evicts, before it fails a host or aborts a rollout, and before it affects more than
-one VM. It asks on a terminal only: in scripts, pipes and CI, where nobody can answer, commands act at once.
+forewarn asks before it deletes or evicts, before it fails a host or aborts a rollout, and before it affects more
+than one VM. It asks on a terminal only: in scripts, pipes and CI, where nobody can answer, commands act at once.
 """
 
 from __future__ import annotations
