@@ -95,7 +95,7 @@ def test_check_does_not_call_a_file_fine_that_it_warns_of(tmp_path: Path):
 
     assert done.code == 0
     assert done.err.startswith("warning: ")
-    assert done.out == f"{file} can be run, but see what is said above: 1 rule, 1 profile, 1 step.\n"
+    assert done.out == f"{file} can be run, with the warnings above: 1 rule, 1 profile, 1 step.\n"
 
 
 @pytest.mark.parametrize("command", ["run", "explain --type Freeze", "test drain", "status", "approve 4f"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from pathlib import Path
@@ -171,14 +170,14 @@ def test_check_warns_of_an_audit_file_that_anybody_could_replace(state: Path, tm
     assert [each.partition(":")[0] for each in checked.json["warnings"]] == ["audit_file"]
 
 
-def test_check_tells_root_for_which_user_the_directory_is(state: Path):
+def test_check_fails_for_a_directory_that_belongs_to_another_user(state: Path, monkeypatch):
     user = given_away(state)
+    monkeypatch.setattr("forewarn.agent.commands.check.own_user", lambda: user)
 
     checked = check(state, "--json")
 
-    warnings = json.loads(checked.out)["warnings"]
-    assert checked.code == 0
-    assert [each.partition(":")[0] for each in warnings] == (["state_dir"] if user == 0 else [])
+    assert checked.code == 1
+    assert [each["place"] for each in checked.json["problems"]] == ["state_dir"]
 
 
 def test_the_token_is_not_read_through_a_link(state: Path, precious: Path):

@@ -194,7 +194,7 @@ def test_removing_a_webhook_is_asked_about_when_messages_would_be_lost(service: 
     ],
     ids=" ".join,
 )
-def test_nothing_is_asked_with_yes_nor_about_one_vm_that_comes_back(service: RunningService, arguments: list[str]):
+def test_yes_and_restarts_of_one_vm_skip_the_question(service: RunningService, arguments: list[str]):
     outcome = Terminal(command_line(service).url, *arguments).end()
 
     assert (outcome.code, "[y/N]" in outcome.out) == (0, False), outcome.out
@@ -230,7 +230,7 @@ def test_without_a_whole_terminal_nothing_is_asked_and_the_command_acts(service:
     assert service.get("/v1/vms/solo")["operations"] != []
 
 
-def test_what_the_service_refuses_is_not_asked_about(settled: RunningService):
+def test_refused_request_asks_no_question(settled: RunningService):
     outcome = Terminal(command_line(settled).url, "vm", "evict", "solo").end()
 
     assert (outcome.code, "[y/N]" in outcome.out) == (1, False)

@@ -129,6 +129,21 @@ def test_request_of_http_1_0_needs_no_host(service: RunningService):
         assert wire.receive()[0] == 200
 
 
+@pytest.mark.parametrize("target", [EVENTS, f"http://localhost{EVENTS}"], ids=["path", "absolute"])
+@pytest.mark.parametrize("more", ["", "Connection: Upgrade\r\nUpgrade: h2c\r\n"], ids=["plain", "upgrade"])
+def test_loopback_address_refuses_http_1_1_without_a_host_header(service: RunningService, target: str, more: str):
+    with Wire(service) as wire:
+        wire.send(f"GET {target} HTTP/1.1\r\nMetadata: true\r\n{more}\r\n".encode())
+
+        assert wire.receive()[0] == 403
+
+
+def test_other_addresses_accept_http_1_1_without_a_host_header(service: RunningService):
+    service.guest("solo").document()
+
+    assert ask_at(service, "10.0.0.1", GET.replace(b"Host: localhost\r\n", b"")) == 200
+
+
 def test_names_in_the_setting_are_accepted():
     with running(SMALL, metadata_host_names=("metadata.internal", "IMDS")) as service:
         solo = service.guest("solo")

@@ -16,8 +16,9 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from forewarn.cli.serve import loop_factory
-from forewarn.operator.connection import OperatorLimits
+from forewarn.operator.connection import OperatorConnection, OperatorLimits
 from forewarn.operator.server import OperatorServer, bind
+from tests.running import wait_until
 
 GET = b"GET /at-once HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
@@ -60,6 +61,17 @@ class Listener:
 
     def soon(self, act: Any, *args: object) -> None:
         self._loop.call_soon_threadsafe(act, *args)
+
+    def only_connection(self) -> OperatorConnection:
+        """The one connection, once it is open."""
+        wait_until(lambda: any(each._deadline for each in list(self.server._open)), "the connection")
+        (connection,) = self.server._open
+        return connection
+
+    def time_out(self, connection: OperatorConnection) -> None:
+        """Let the deadline of a connection pass now."""
+        assert connection._deadline is not None
+        self.soon(connection._time_out)
 
     def stop(self) -> None:
         for wire in self._wires:

@@ -300,4 +300,4 @@ def test_openapi_describes_the_dry_run_of_every_route_that_has_one(service: Runn
     }
     assert all("200" in operations[name]["responses"] for name in with_dry_run)
     told = operations["post /v1/hosts/{name}/fail"]["responses"]["200"]["content"]["application/json"]["schema"]
-    assert told == {"$ref": "#/components/schemas/Foreseen"}
+    assert told == {"$ref": "#/components/schemas/DryRunResult"}

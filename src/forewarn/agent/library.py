@@ -212,7 +212,11 @@ class MaintenanceComing(Exception):
 
 
 class UntilMaintenance:
-    """A block that ends when maintenance of this VM is coming. Afterwards `event` says which; None: it did not."""
+    """A block that ends when maintenance of this VM is coming. Afterwards `event` says which; None: it did not.
+
+    Before Python 3.11 a task does not count cancellations: if something else cancels the task at the moment when
+    maintenance cancels the block, `async with` swallows both.
+    """
 
     def __init__(self, settings: Settings, where: Callable[[Change], bool]) -> None:
         self.event: Change | None = None

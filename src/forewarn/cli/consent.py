@@ -1,7 +1,7 @@
 """Dry runs, and the question before a command that cannot be taken back.
 
-forewarn asks before it deletes or evicts, before it takes VMs down without notice, and before it affects more than
-one VM. It asks on a terminal only: in scripts, pipes and CI, where nobody can answer, commands act at once.
+forewarn asks before it deletes or evicts, before it fails a host or aborts a rollout, and before it affects more
+than one VM. It asks on a terminal only: in scripts, pipes and CI, where nobody can answer, commands act at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def ask(question: str) -> None:
     raise click.exceptions.Exit(1)
 
 
-class Request:
+class ChangeRequest:
     """A request that changes something: sent at once, asked about first, or tried as a dry run."""
 
     def __init__(self, client: Client, path: str, body: dict[str, Any] | None, title: str) -> None:
@@ -53,7 +53,7 @@ class Request:
 
     def try_out(self, *, as_json: bool) -> None:
         """Tell what would happen."""
-        seen = self._foreseen()
+        seen = self._dry_run()
         if as_json:
             show_json(seen)
             return
@@ -63,14 +63,14 @@ class Request:
     def send(self, *, yes: bool, is_grave: bool = False) -> Any:  # noqa: ANN401 - whatever JSON holds
         """Send it; first ask, on a terminal, if it is grave or affects more than one VM."""
         if can_ask(yes=yes):
-            seen = self._foreseen()
+            seen = self._dry_run()
             if is_grave or len(seen["vms"]) >= MANY:
                 with redirect_stdout(sys.stderr):
                     _tell(seen, self._title, self._now(seen))
                 ask(f"{self._title[0].upper()}{self._title[1:]}?")
         return self._client.post(self._path, self._body)
 
-    def _foreseen(self) -> dict[str, Any]:
+    def _dry_run(self) -> dict[str, Any]:
         found: dict[str, Any] = self._client.post(self._path, self._body, dry_run="true")
         return found
 

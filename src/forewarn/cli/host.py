@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, in_path
-from forewarn.cli.consent import Request, dry_run_option, yes_option
+from forewarn.cli.consent import ChangeRequest, dry_run_option, yes_option
 from forewarn.cli.list_filters import chosen, host_filters, nothing_found
 from forewarn.cli.options import DURATION, host_argument, service_options
 from forewarn.cli.output import (
@@ -168,8 +168,8 @@ def maintain(
         _tell(request.send(yes=yes), name, as_json=as_json)
 
 
-def _request(verb: str, name: str, client: Client, body: dict[str, Any] | None = None) -> Request:
-    return Request(client, f"/v1/hosts/{in_path(name)}/{verb}", body, f"{verb} {name}")
+def _request(verb: str, name: str, client: Client, body: dict[str, Any] | None = None) -> ChangeRequest:
+    return ChangeRequest(client, f"/v1/hosts/{in_path(name)}/{verb}", body, f"{verb} {name}")
 
 
 @host.command("degrade")
@@ -246,7 +246,7 @@ def reclaim(name: str, vms: int, dry_run: bool, yes: bool, client: Client, as_js
     Asks first on a terminal.
     """
     path = f"/v1/hosts/{in_path(name)}/reclaim"
-    request = Request(client, path, {"vms": vms}, f"evict {counted(vms, 'Spot VM')} of {name}")
+    request = ChangeRequest(client, path, {"vms": vms}, f"evict {counted(vms, 'Spot VM')} of {name}")
     if dry_run:
         request.try_out(as_json=as_json)
         return

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, Unreachable, in_path
-from forewarn.cli.consent import MANY, Request, ask, can_ask, dry_run_option, yes_option
+from forewarn.cli.consent import MANY, ChangeRequest, ask, can_ask, dry_run_option, yes_option
 from forewarn.cli.options import complete_choices, rollout_argument, service_options
 from forewarn.cli.output import (
     clock,
@@ -232,7 +232,7 @@ def _change(
     dry_run: bool,
     yes: bool = True,
 ) -> None:
-    request = Request(client, f"/v1/rollouts/{in_path(name)}/{verb}", body, f"{verb} rollout {name}")
+    request = ChangeRequest(client, f"/v1/rollouts/{in_path(name)}/{verb}", body, f"{verb} rollout {name}")
     if dry_run:
         request.try_out(as_json=as_json)
     else:

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from forewarn.cli.client import Client, in_path
-from forewarn.cli.consent import Request, dry_run_option, yes_option
+from forewarn.cli.consent import ChangeRequest, dry_run_option, yes_option
 from forewarn.cli.list_filters import chosen, nothing_found, vm_filters
 from forewarn.cli.options import service_options, vm_argument
 from forewarn.cli.output import between, clock, fields, in_order, names, natural, short, show_json, table
@@ -85,7 +85,7 @@ def _ask(
     dry_run: bool,
     yes: bool = True,
 ) -> None:
-    request = Request(client, f"/v1/vms/{in_path(name)}/{verb}", body, f"{verb} {name}")
+    request = ChangeRequest(client, f"/v1/vms/{in_path(name)}/{verb}", body, f"{verb} {name}")
     if dry_run:
         request.try_out(as_json=as_json)
         return

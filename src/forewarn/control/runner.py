@@ -184,7 +184,7 @@ class Runner:
         self._probed_at = time.monotonic()
 
     def _note_outage(self, problem: Exception) -> None:
-        """Tell of it once; a probe that succeeds ends it."""
+        """Log the outage once; a successful probe ends it."""
         if self._outage is None:
             told = {"hint": problem.hint} if isinstance(problem, StoreError) else {"exc_info": problem}
             log.error("store unavailable", problem=str(problem), **told)

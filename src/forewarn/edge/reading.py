@@ -149,6 +149,8 @@ class RequestReader:
         incoming, self.incoming = self.incoming, None
         self.awaits_go_ahead = False
         keeps_alive = self._parser.should_keep_alive() and not is_tunnel
-        ending = CLOSE if not keeps_alive else KEEP_ALIVE if self._parser.get_http_version() == "1.0" else b""
+        version = self._parser.get_http_version()
+        ending = CLOSE if not keeps_alive else KEEP_ALIVE if version == "1.0" else b""
         target = incoming.target.decode("latin-1")
-        self._whole.append(Arrived(Request(method, target, tuple(incoming.headers), incoming.body), ending))
+        request = Request(method, target, tuple(incoming.headers), incoming.body, version)
+        self._whole.append(Arrived(request, ending))

@@ -34,7 +34,7 @@ _MOST_HELD_BYTES = 1024 * 1024  # unparsed bytes behind a request that is being 
 
 @dataclass(frozen=True, slots=True)
 class OperatorLimits:
-    """What operators' clients may use, signed in or not."""
+    """Limits on operators' clients, authenticated or not."""
 
     connections: int = 256
     target_bytes: int = 8 * 1024
@@ -306,5 +306,5 @@ _OBJECTIONS = {
     Trouble.TARGET_TOO_LONG: ("The request's path and query are too long.", "Send fewer or shorter parameters."),
     Trouble.HEAD_TOO_LARGE: ("The request's headers are too large.", "Send fewer or shorter headers."),
     Trouble.BODY_TOO_LARGE: ("The request's body is too large.", "Send less at once."),
-    Trouble.TOO_SLOW: ("The request did not arrive in time.", "Send it again, faster."),
+    Trouble.TOO_SLOW: ("The request did not arrive in time.", "Send the whole request within the time limit."),
 }

@@ -16,7 +16,7 @@ from forewarn.operator.endpoint import Call
 from forewarn.wire.rest import EventView, OperationView, event_view, operation_view
 
 
-class Foreseen(msgspec.Struct):
+class DryRunResult(msgspec.Struct):
     """What a request would do. Nothing was changed; the ids of new operations and events are made up."""
 
     vms: Annotated[list[str], msgspec.Meta(description="the VMs that would be worked on")]
@@ -28,22 +28,22 @@ class Foreseen(msgspec.Struct):
     ]
 
 
-async def foresee(call: Call, act: Callable[[Requests], object]) -> Foreseen | Refusal:
+async def dry_run(call: Call, act: Callable[[Requests], object]) -> DryRunResult | Refusal:
     """Carry out the request on a copy of the world, and tell what came of it."""
 
-    def run(plane: ControlPlane) -> Foreseen | Refusal:
+    def run(plane: ControlPlane) -> DryRunResult | Refusal:
         trial = plane.dry_run()
         outcome = act(trial)
-        return outcome if isinstance(outcome, Refusal) else foreseen(trial, plane.clock.now())
+        return outcome if isinstance(outcome, Refusal) else result_of(trial, plane.clock.now())
 
     return await call.on_plane(run, call.office.plane)
 
 
-def foreseen(trial: DryRun, now: datetime) -> Foreseen:
-    """What a dry run came to."""
+def result_of(trial: DryRun, now: datetime) -> DryRunResult:
+    """Return the result of a dry run."""
     opened, events = trial.operations, trial.events
     ids = {operation.id for operation in opened}
-    return Foreseen(
+    return DryRunResult(
         vms=sorted({name for operation in opened for name in operation.targets}),
         operations=[
             operation_view(trial.world, each, [event.id for event in events if event.operation == each.id], now)

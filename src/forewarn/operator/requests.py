@@ -19,7 +19,7 @@ from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.core.world import World
 from forewarn.errors import Stopping, StoreUnavailable
-from forewarn.operator.dry_runs import Foreseen, foresee
+from forewarn.operator.dry_runs import DryRunResult, dry_run
 from forewarn.operator.endpoint import Call, Endpoint, Handler, Nothing
 from forewarn.operator.fleet import show_host
 from forewarn.store import history
@@ -147,7 +147,7 @@ async def _answer(call: Call, accepted: Accepted) -> tuple[OperationView, list[E
 _Ask = Callable[[Requests], Accepted | Refusal]
 
 
-async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | Foreseen | Refusal:
+async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | DryRunResult | Refusal:
     name, actor = call.path("name"), call.actor
     if isinstance(body, StopBody) and body.deallocate:
         cause = Cause.DEALLOCATE
@@ -156,7 +156,7 @@ async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmA
         return plane.evict(name, actor) if cause is Cause.EVICT else plane.ask_for_vm(cause, name, actor)
 
     if call.is_dry_run:
-        return await foresee(call, ask)
+        return await dry_run(call, ask)
     outcome = await call.on_plane(ask, call.office.plane)
     if isinstance(outcome, Refusal):
         return outcome
@@ -164,16 +164,16 @@ async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmA
     return VmAccepted(operation, events[0] if events else None)
 
 
-async def _ask_for_host(call: Call, ask: _Ask) -> HostAccepted | Foreseen | Refusal:
+async def _ask_for_host(call: Call, ask: _Ask) -> HostAccepted | DryRunResult | Refusal:
     if call.is_dry_run:
-        return await foresee(call, ask)
+        return await dry_run(call, ask)
     outcome = await call.on_plane(ask, call.office.plane)
     if isinstance(outcome, Refusal):
         return outcome
     return HostAccepted(*await _answer(call, outcome))
 
 
-async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Foreseen | Refusal:
+async def maintain(call: Call, body: MaintainBody) -> HostAccepted | DryRunResult | Refusal:
     """Announce planned work on a host."""
     asked = Maintenance(
         kind=Kind(body.kind),
@@ -185,7 +185,7 @@ async def maintain(call: Call, body: MaintainBody) -> HostAccepted | Foreseen | 
     return await _ask_for_host(call, lambda plane: plane.maintain(call.path("name"), asked, call.actor))
 
 
-async def degrade(call: Call, body: DegradeBody) -> HostAccepted | Foreseen | Refusal:
+async def degrade(call: Call, body: DegradeBody) -> HostAccepted | DryRunResult | Refusal:
     """Announce that a host's VMs are to leave it before it fails."""
     asked = Degradation(
         notice=None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds),
@@ -195,16 +195,16 @@ async def degrade(call: Call, body: DegradeBody) -> HostAccepted | Foreseen | Re
     return await _ask_for_host(call, lambda plane: plane.degrade(call.path("name"), asked, call.actor))
 
 
-async def fail(call: Call, body: FailBody) -> HostAccepted | Foreseen | Refusal:
+async def fail(call: Call, body: FailBody) -> HostAccepted | DryRunResult | Refusal:
     """Say that a host has failed."""
     kind = None if body.kind is None else Kind(body.kind)
     return await _ask_for_host(call, lambda plane: plane.fail(call.path("name"), call.actor, kind))
 
 
-async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | Foreseen | Refusal:
+async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | DryRunResult | Refusal:
     """Take capacity back from a host: some of its Spot VMs are evicted."""
     if call.is_dry_run:
-        return await foresee(call, lambda plane: plane.reclaim(call.path("name"), body.vms, call.actor))
+        return await dry_run(call, lambda plane: plane.reclaim(call.path("name"), body.vms, call.actor))
     plane = call.office.plane
     outcome = await call.on_plane(plane.reclaim, call.path("name"), body.vms, call.actor)
     if isinstance(outcome, Refusal):
@@ -213,24 +213,24 @@ async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | Foreseen | Refus
     return Reclaimed([operation for operation, _ in answers], [event for _, events in answers for event in events])
 
 
-async def recover(call: Call, _: Nothing) -> HostView | Foreseen | Refusal:
+async def recover(call: Call, _: Nothing) -> HostView | DryRunResult | Refusal:
     """Say that a host is well again."""
     if call.is_dry_run:
-        return await foresee(call, lambda plane: plane.recover(call.path("name"), call.actor))
+        return await dry_run(call, lambda plane: plane.recover(call.path("name"), call.actor))
     refusal = await call.on_plane(call.office.plane.recover, call.path("name"), call.actor)
     return refusal if refusal is not None else await show_host(call, Nothing())
 
 
 def _vm_endpoint(verb: str, cause: Cause, summary: str, body: type = Nothing) -> Endpoint:
     path, handle = f"/v1/vms/{{name}}/{verb}", partial(_ask_for_vm, cause)
-    return Endpoint("POST", path, handle, summary, VmAccepted, 202, body, dry_answer=Foreseen)
+    return Endpoint("POST", path, handle, summary, VmAccepted, 202, body, dry_answer=DryRunResult)
 
 
 def _host_endpoint(
     verb: str, handle: Handler, summary: str, body: type, answer: type = HostAccepted, status: int = 202
 ) -> Endpoint:
     path = f"/v1/hosts/{{name}}/{verb}"
-    return Endpoint("POST", path, handle, summary, answer, status, body, dry_answer=Foreseen)
+    return Endpoint("POST", path, handle, summary, answer, status, body, dry_answer=DryRunResult)
 
 
 ENDPOINTS = [

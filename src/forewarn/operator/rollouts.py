@@ -16,7 +16,7 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.rollouts import RolloutWish, has_ended
 from forewarn.core.rollout import Rollout, RolloutState, TurnState
 from forewarn.core.rollout_course import waiting_for
-from forewarn.operator.dry_runs import Foreseen, foreseen
+from forewarn.operator.dry_runs import DryRunResult, result_of
 from forewarn.operator.endpoint import (
     Call,
     Endpoint,
@@ -75,7 +75,7 @@ class ResumeBody(msgspec.Struct, forbid_unknown_fields=True):
     anyway: Annotated[bool, msgspec.Meta(description="whatever the health of the last wave")] = False
 
 
-class RolloutForeseen(Foreseen):
+class RolloutDryRunResult(DryRunResult):
     """What pausing, resuming or aborting a rollout would do, and the rollout as it would be."""
 
     rollout: RolloutView
@@ -229,19 +229,19 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
 
 async def _change(
     call: Call, participle: str, change: Callable[[Requests, Rollout], Refusal | None]
-) -> RolloutView | RolloutForeseen | Refusal:
+) -> RolloutView | RolloutDryRunResult | Refusal:
     def write(plane: Requests) -> Refusal | None:
         found = find_rollout(plane, call.path("id"))
         if isinstance(found, Refusal):
             return found
         return change(plane, found) if found.state.is_open else has_ended(found, participle)
 
-    def dry_run(plane: ControlPlane) -> RolloutForeseen | Refusal:
+    def dry_run(plane: ControlPlane) -> RolloutDryRunResult | Refusal:
         trial = plane.dry_run()
         if refusal := write(trial):
             return refusal
-        seen, (rollout,) = foreseen(trial, plane.clock.now()), trial.rollouts
-        return RolloutForeseen(**msgspec.structs.asdict(seen), rollout=view_of(trial, rollout))
+        seen, (rollout,) = result_of(trial, plane.clock.now()), trial.rollouts
+        return RolloutDryRunResult(**msgspec.structs.asdict(seen), rollout=view_of(trial, rollout))
 
     if call.is_dry_run:
         return await call.on_plane(dry_run, call.office.plane)
@@ -249,21 +249,21 @@ async def _change(
     return refusal if refusal is not None else await _show(call, call.path("id"))
 
 
-async def pause(call: Call, body: StopRolloutBody) -> RolloutView | RolloutForeseen | Refusal:
+async def pause(call: Call, body: StopRolloutBody) -> RolloutView | RolloutDryRunResult | Refusal:
     """Call off what is announced, let what has started finish."""
     return await _change(
         call, "paused", lambda plane, found: plane.pause_rollout(found.id, body.reason, call.actor)
     )
 
 
-async def resume(call: Call, body: ResumeBody) -> RolloutView | RolloutForeseen | Refusal:
+async def resume(call: Call, body: ResumeBody) -> RolloutView | RolloutDryRunResult | Refusal:
     """Go on: new announcements, full notice."""
     return await _change(
         call, "resumed", lambda plane, found: plane.resume_rollout(found.id, call.actor, anyway=body.anyway)
     )
 
 
-async def abort(call: Call, body: StopRolloutBody) -> RolloutView | RolloutForeseen | Refusal:
+async def abort(call: Call, body: StopRolloutBody) -> RolloutView | RolloutDryRunResult | Refusal:
     """As a pause, and for good."""
     return await _change(
         call, "aborted", lambda plane, found: plane.abort_rollout(found.id, body.reason, call.actor)
@@ -272,7 +272,7 @@ async def abort(call: Call, body: StopRolloutBody) -> RolloutView | RolloutFores
 
 def _change_endpoint(verb: str, handle: Handler, summary: str, body: type) -> Endpoint:
     path = f"/v1/rollouts/{{id}}/{verb}"
-    return Endpoint("POST", path, handle, summary, RolloutView, body=body, dry_answer=RolloutForeseen)
+    return Endpoint("POST", path, handle, summary, RolloutView, body=body, dry_answer=RolloutDryRunResult)
 
 
 _STATE = {"state": "Running, Paused, Completed, Aborted, Failed, open or all (which is what you get without it)"}

@@ -1,4 +1,4 @@
-"""Connections to PostgreSQL that never wait for ever, whatever has become of the server or the network.
+"""PostgreSQL connections with client-side timeouts.
 
 The server's own `statement_timeout` does not help when the server hangs, and TCP notices neither a stopped server
 nor a proxy that swallows bytes. So the client closes a connection that is silent for too long.

@@ -204,7 +204,7 @@ class SqlStore:
 
     @contextmanager
     def loading(self) -> Iterator[None]:
-        """Around whatever reads the store at start: content that makes no sense is refused with a sentence."""
+        """Turn errors while loading the store into a StoreError."""
         try:
             yield
         except ForewarnError:

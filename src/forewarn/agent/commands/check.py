@@ -38,15 +38,18 @@ def run(given: SimpleNamespace) -> int:
 
 
 def _check_files(settings: Settings) -> Iterator[str]:
-    """Warnings about files of the agent that other users could change; `Untrusted` if no agent would use them."""
-    place = settings.state_dir
+    """Warn of files that other users could change; raise `Untrusted` if an agent of this user refuses them."""
+    place, user = settings.state_dir, own_user()
     try:
-        owner = place.stat().st_uid if place.exists() else own_user()
-        if owner not in {own_user(), 0}:
-            yield f"state_dir: {place} belongs to {name_of(owner)}; only an agent of that user takes it."
-        refuse_foreign_directory(place, owner)
+        owner = place.stat().st_uid if place.exists() else user
+        if owner not in {user, 0}:
+            raise Untrusted(
+                f"{place} belongs to {name_of(owner)}; an agent of {name_of(user)} would refuse it.",
+                "Run this check as the user of the agent, or give the directory to that user with chown.",
+            )
+        refuse_foreign_directory(place, user)
         if settings.audit_file is not None:
-            yield from _check_audit_file(settings.audit_file, owner)
+            yield from _check_audit_file(settings.audit_file, user)
     except OSError:  # only the agent's user may look
         return
 
@@ -84,5 +87,5 @@ def _summary(settings: Settings, *, has_warnings: bool) -> str:
     steps = sum(len(profile.steps) for profile in settings.profiles.values())
     counts = ((len(settings.rules), "rule"), (len(settings.profiles), "profile"), (steps, "step"))
     words = ", ".join(f"{count} {what}{'' if count == 1 else 's'}" for count, what in counts)
-    verdict = "can be run, but see what is said above" if has_warnings else "is fine"
+    verdict = "can be run, with the warnings above" if has_warnings else "is fine"
     return f"{settings.source} {verdict}: {words}."

@@ -23,7 +23,7 @@ _CONFIG_HELP = "The file; else FOREWARN_AGENT_CONFIG, else /etc/forewarn/agent.t
 # name, module, one line, what the help says
 COMMANDS = (
     ("run", "run", "Watch, prepare, approve, recover: until told to stop.", "run [OPTIONS]"),
-    ("check", "check", "Say everything that is wrong with the configuration.", "check [OPTIONS]"),
+    ("check", "check", "Report every configuration error.", "check [OPTIONS]"),
     ("explain", "explain", "What would be done about an event, when, and why.", "explain [OPTIONS] [FILE]"),
     ("status", "status", "What the running agent sees, does and waits for.", "status [OPTIONS]"),
     ("approve", "tell", "Let an event begin, once it is prepared.", "approve [OPTIONS] EVENT"),

@@ -186,7 +186,7 @@ def complete(said: Mapping[str, Any]) -> Tree:
 
 
 def _over(template: Any, said: Any) -> Any:  # noqa: ANN401 - a tree, or a part of one
-    """The values that were said over those of the template; a list has what was said of it alone."""
+    """Merge given values into the template; a list replaces the template's list."""
     if isinstance(template, list):
         return [_over(template[0], each) for each in said or ()]
     if isinstance(template, dict):

@@ -69,7 +69,7 @@ OCCASIONS: tuple[tuple[Answer, str], ...] = (
     (UNKNOWN_CALLER, "nobody is known at the address, port or interface of the request"),
     (TOO_MANY_REQUESTS, "the guest asks too often, or has too many requests waiting on one connection"),
     (ORIGIN, "`Origin` is there: web pages must not call the endpoint"),
-    (HOST, "the connection came in on a loopback address, and `Host` is not one that is accepted there"),
+    (HOST, "on a loopback address: `Host` is none that is accepted there, or is missing in HTTP/1.1"),
     (FORWARDED, "`X-Forwarded-For` is there: a proxy must not ask for its clients"),
     (NOT_FOUND, "there is no such path, or no such part of the instance's metadata"),
     (NO_HEADER, "`Metadata: true` is missing where the api-version needs it, or says something else"),

@@ -29,6 +29,7 @@ INSTANCE_PATH = "/metadata/instance"
 VERSIONS_PATH = "/metadata/versions"
 TOKEN_PATH = "/metadata/identity/oauth2/token"  # noqa: S105 - a path
 LONGEST_WAIT_SECONDS = 120
+_WITHOUT_HOST = frozenset({"0.9", "1.0"})  # versions of HTTP
 _PATHS = frozenset({EVENTS_PATH, INSTANCE_PATH, VERSIONS_PATH, TOKEN_PATH})
 
 
@@ -40,6 +41,7 @@ class Request:
     target: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
+    http_version: str = "1.1"
 
     def header(self, name: str) -> str | None:
         """The value of a header; several of one name are joined as HTTP says."""
@@ -117,7 +119,7 @@ def _refuse_sender(request: Request, hosts: LocalHosts | None) -> Answer | None:
     """A refusal of web pages and of proxies."""
     if request.header("origin") is not None:  # browsers send it with every POST
         return errors.ORIGIN
-    if hosts is not None and not all(map(hosts.allows, _hosts_of(request))):
+    if hosts is not None and not _names_only(request, hosts):
         return errors.HOST
     return None if request.header("x-forwarded-for") is None else errors.FORWARDED
 
@@ -127,15 +129,15 @@ def asks_for_events(request: Request) -> bool:
     return request.method == "GET" and _split(request.target)[0].endswith("/scheduledevents")
 
 
-def _hosts_of(request: Request) -> list[str]:
-    """The hosts that the request names: in its header, and in a target of the absolute form, which proxies send.
-
-    A request of HTTP/1.0 may name none.
-    """
+def _names_only(request: Request, hosts: LocalHosts) -> bool:
+    """Whether every host that the request names is one of these. HTTP before 1.1 has no Host header."""
     named = [value for name, value in request.headers if name == "host"]
+    if not named and request.http_version not in _WITHOUT_HOST:
+        return False
     if not request.target.startswith("/") and "://" in request.target:
+        # The absolute form, which proxies send.
         named.append(re.split(r"[/?#]", request.target.partition("://")[2], maxsplit=1)[0])
-    return named
+    return all(map(hosts.allows, named))
 
 
 def _split(target: str) -> tuple[str, list[tuple[str, str]]]:
