@@ -202,6 +202,22 @@ def test_commit_is_not_confirmed_when_the_file_is_lost_during_it(
         write()
 
 
+def test_file_that_is_overwritten_in_place_by_an_older_copy_is_noticed(file: Path, store: SqlStore):
+    run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    backup = file.with_name("backup.db")
+    subprocess.run(["cp", file, backup], check=True)  # another process, as closing the file drops SQLite's locks
+    with store.transaction() as transaction:
+        transaction.write(commit(1, HOST), MARK, 0)
+    run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    subprocess.run(["cp", backup, file], check=True)
+
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable) as lost, store.transaction():
+            pytest.fail("a transaction began")
+    assert "Restart the service" in lost.value.hint
+
+
 def test_retargeted_symlink_is_noticed(file: Path):
     SqlStore(f"sqlite:///{file}").close()
     link, other = symlink(file), file.with_name("other.db")
