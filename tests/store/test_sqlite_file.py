@@ -125,6 +125,20 @@ def test_file_is_free_again_once_the_store_is_closed(file: Path):
     assert (elsewhere.returncode, elsewhere.stderr) == (0, "")
 
 
+# Secrets.
+
+
+@pytest.mark.parametrize("name", [same_path, symlink, linked_directory])
+def test_private_file_has_a_private_log_and_index_under_any_name(file: Path, name: Callable[[Path], Path]):
+    file.touch(0o644)
+    with closing(SqlStore(f"sqlite:///{name(file)}")) as store:
+        keep_something(store)
+        store.make_private()
+        modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir() if each.is_file()}
+
+    assert {modes[beside(file, ending).name] for ending in ("", "-wal", "-shm")} == {0o600}
+
+
 # Commits that do not reach the path.
 
 
