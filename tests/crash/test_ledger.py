@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy import exc
 
-from forewarn.clock import VirtualClock
+from forewarn.clock import SystemClock, VirtualClock
 from forewarn.core.operation import Attempt
 from forewarn.core.terms import Action
+from forewarn.drivers.base import NotBegun
 from forewarn.drivers.machines import Machines, Trouble
+from forewarn.drivers.simulated import SimulatedDriver
+from forewarn.store.sql import SqlStore
 from tests.crash.process import ServiceProcess
 from tests.running import wait_until
 from tests.store.databases import fresh_database
+from tests.store.postgresql_proxy import PostgresqlProxy
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 Reopen = Callable[[], Machines]
@@ -71,6 +77,42 @@ def test_trouble_that_was_ordered_strikes_as_often_as_it_was_ordered(reopen: Reo
     troubles = [each.trouble for each in reopen().ledger()]
 
     assert troubles == [Trouble.HANGS, Trouble.FAILS, Trouble.FAILS, Trouble.FAILS, None, None]
+
+
+def test_reboot_is_carried_out_once_though_its_first_attempt_reaches_postgresql_late(tmp_path: Path):
+    database, clock, reboot = fresh_database("postgresql", tmp_path), SystemClock(), attempt("a", "one")
+    with (
+        PostgresqlProxy(database) as proxy,
+        closing(SqlStore(proxy.address)) as store,
+        closing(Machines.on_server(store.connect_apart)) as machines,
+        connect_to(database)() as onlooker,
+    ):
+        driver = SimulatedDriver(machines, clock)
+
+        def sessions() -> int:
+            others = "datname = current_database() AND pid <> pg_backend_pid()"
+            found = onlooker.exec_driver_sql(f"SELECT count(*) FROM pg_stat_activity WHERE {others}")
+            return int(found.scalar_one())
+
+        before = sessions()
+        proxy.hold_back(b"INSERT INTO machine_effects")
+        with pytest.raises(exc.OperationalError):
+            driver.begin(reboot)
+        if isinstance(driver.check(reboot), NotBegun):
+            driver.begin(reboot)
+        proxy.deliver()
+        wait_until(lambda: sessions() == before, "the session of the first attempt to end")
+
+        assert len(machines.ledger()) == 1
+
+
+def test_ledger_leaves_out_as_many_lines_as_were_seen_though_numbers_are_missing(reopen: Reopen):
+    machines, clock = reopen(), VirtualClock(NOON)
+    for vm in ("one", "two", "three"):
+        machines.act(attempt("a", vm), clock, timedelta(minutes=1))
+    machines.kept.execute(f"DELETE FROM {machines.effects} WHERE vm = 'two'")
+
+    assert [[each.vm for each in machines.ledger(seen)] for seen in (0, 1, 2)] == [["one", "three"], ["three"], []]
 
 
 def test_reboot_is_carried_out_once_when_the_service_is_killed_amid_it_on_postgresql(tmp_path: Path):

@@ -8,12 +8,13 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from forewarn.drivers.machines import Machines
+from forewarn.store.sql import SqlStore
 from tests.crash.process import ServiceProcess
 from tests.running import wait_until
 from tests.store.databases import fresh_database, postgresql_pids
@@ -91,6 +92,32 @@ def assert_outage_is_seen_and_ends(
     assert (refused[0], refused[1]["error"]["code"]) == (503, "StoreUnavailable")
     assert service.call("POST", "/v1/vms/two/restart")[0] == 202
     assert outages(service) == ["store unavailable", "store available"]
+
+
+def forget_last_commit(store: str) -> None:
+    """Take the database back by one commit, as a restored backup would."""
+    with closing(SqlStore(store, exclusive=False)) as other, other.transaction() as transaction:
+        transaction.connection.exec_driver_sql("UPDATE marks SET number = number - 1")
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_store_that_went_back_in_time_stops_all_work_until_the_service_is_restarted(tmp_path: Path, kind: str):
+    store = fresh_database(kind, tmp_path)
+    with serving(tmp_path, store) as service:
+        accepted = service.call("POST", "/v1/vms/one/restart")
+        forget_last_commit(store)
+        wait_until(lambda: is_seen_everywhere(service), "readiness, metric and log to tell of the lost commit")
+        refused = service.call("POST", "/v1/vms/two/restart")
+        told = [line for line in service.log if line["event"] == "store unavailable"]
+        service.stop()
+        service.start()
+        again = service.call("POST", "/v1/vms/two/restart")
+
+    assert accepted[0] == 202
+    assert (refused[0], refused[1]["error"]["code"]) == (503, "StoreUnavailable")
+    assert len(told) == 1
+    assert "Restart the service" in told[0]["hint"]
+    assert again[0] == 202
 
 
 # PostgreSQL.

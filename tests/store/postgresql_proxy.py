@@ -25,6 +25,9 @@ class PostgresqlProxy:
         self._is_swallowing = self._is_closed = False
         self._sockets: list[socket.socket] = []
         self._gate = threading.Lock()
+        self._held_back = b""  # what delays the connection that sends it
+        self._is_held = threading.Event()
+        self._may_deliver = threading.Event()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def __enter__(self) -> Self:
@@ -33,6 +36,7 @@ class PostgresqlProxy:
     def __exit__(
         self, _kind: type[BaseException] | None, _problem: BaseException | None, _where: TracebackType | None
     ) -> None:
+        self._may_deliver.set()
         self.close_connections()
         with suppress(OSError):  # wakes whoever accepts
             self._listening.shutdown(socket.SHUT_RDWR)
@@ -50,6 +54,15 @@ class PostgresqlProxy:
     def let_through(self) -> None:
         """New connections work again; those that were swallowed are never heard of again."""
         self._is_swallowing = self._is_closed = False
+
+    def hold_back(self, sent: bytes) -> None:
+        """Delay the next connection that sends these bytes until `deliver`; all others work."""
+        self._held_back = sent
+
+    def deliver(self) -> None:
+        """Let the delayed bytes reach the server, though their sender may be gone."""
+        assert self._is_held.is_set(), "nothing was held back"
+        self._may_deliver.set()
 
     def close_connections(self) -> None:
         with self._gate:
@@ -76,6 +89,10 @@ class PostgresqlProxy:
         swallowed = False
         with suppress(OSError):
             while data := source.recv(_BYTES):
+                if self._held_back and self._held_back in data:
+                    self._held_back = b""
+                    self._is_held.set()
+                    self._may_deliver.wait()
                 swallowed |= self._is_swallowing
                 if not swallowed:
                     target.sendall(data)

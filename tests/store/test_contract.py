@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -48,6 +49,22 @@ def everything(store: SqlStore) -> list:
 def news(store: SqlStore, since: int) -> list:
     with store.transaction() as transaction:
         return list(transaction.news(since))
+
+
+def test_store_that_lost_commits_is_refused_until_it_is_opened_again(store: SqlStore, address: str):
+    write(store, commit(1, HOST), commit(2, VM))
+    with closing(SqlStore(address, exclusive=False)) as other, other.transaction() as transaction:
+        transaction.connection.exec_driver_sql("UPDATE marks SET number = 1")
+
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable) as refused, store.transaction():
+            pytest.fail("a transaction began")
+    store.close()
+    with closing(SqlStore(address)) as reopened, reopened.transaction() as transaction:
+        number = transaction.number
+
+    assert "Restart the service" in refused.value.hint
+    assert number == 1
 
 
 def test_a_fresh_store_holds_nothing(store: SqlStore):

@@ -125,6 +125,20 @@ def test_file_is_free_again_once_the_store_is_closed(file: Path):
     assert (elsewhere.returncode, elsewhere.stderr) == (0, "")
 
 
+# Secrets.
+
+
+@pytest.mark.parametrize("name", [same_path, symlink, linked_directory])
+def test_private_file_has_a_private_log_and_index_under_any_name(file: Path, name: Callable[[Path], Path]):
+    file.touch(0o644)
+    with closing(SqlStore(f"sqlite:///{name(file)}")) as store:
+        keep_something(store)
+        store.make_private()
+        modes = {each.name: each.stat().st_mode & 0o777 for each in file.parent.iterdir() if each.is_file()}
+
+    assert {modes[beside(file, ending).name] for ending in ("", "-wal", "-shm")} == {0o600}
+
+
 # Commits that do not reach the path.
 
 
@@ -200,6 +214,22 @@ def test_commit_is_not_confirmed_when_the_file_is_lost_during_it(
 
     with pytest.raises(StoreUnavailable):
         write()
+
+
+def test_file_that_is_overwritten_in_place_by_an_older_copy_is_noticed(file: Path, store: SqlStore):
+    run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    backup = file.with_name("backup.db")
+    subprocess.run(["cp", file, backup], check=True)  # another process, as closing the file drops SQLite's locks
+    with store.transaction() as transaction:
+        transaction.write(commit(1, HOST), MARK, 0)
+    run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+
+    subprocess.run(["cp", backup, file], check=True)
+
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable) as lost, store.transaction():
+            pytest.fail("a transaction began")
+    assert "Restart the service" in lost.value.hint
 
 
 def test_retargeted_symlink_is_noticed(file: Path):

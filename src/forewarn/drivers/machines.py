@@ -41,6 +41,8 @@ _SERVER_SCHEMA = (
     )""",
 )
 
+_ALL = 2**63 - 1  # SQLite takes no OFFSET without a LIMIT
+
 Row = tuple[Any, ...]
 
 
@@ -198,9 +200,9 @@ class Machines:
         return _effect(rows[0]) if rows else None
 
     def ledger(self, after: int = 0) -> list[Effect]:
-        """Everything that was ever done, in order, from the line after that many on."""
+        """Everything that was ever done, in order, without that many lines at the beginning."""
         rows = self.kept.execute(
-            f"SELECT {_COLUMNS} FROM {self.effects} WHERE {self.number} > {self.mark} ORDER BY {self.number}",  # noqa: S608 - the same
+            f"SELECT {_COLUMNS} FROM {self.effects} ORDER BY {self.number} LIMIT {_ALL} OFFSET {self.mark}",  # noqa: S608 - the same
             (after,),
         )
         return [_effect(row) for row in rows]

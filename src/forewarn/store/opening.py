@@ -32,7 +32,9 @@ _URL_HINT = "Use sqlite:///PATH, sqlite:// (in memory) or postgresql://USER@HOST
 ADVISORY_LOCK = 0x666F7265_7761726E  # "forewarn"
 _SCHEMA_LOCK = ADVISORY_LOCK + 1
 _PLANE_LOCK = ADVISORY_LOCK + 2
+_APART_LOCK = ADVISORY_LOCK + 3
 ANSWER_SECONDS = 3  # a store that is silent for longer is unavailable
+_LOCK_SECONDS = 0.05  # between two tries to take a lock
 _RETRY_SECONDS = 1.0  # before a server that could not be reached is tried again
 # What was to be written may be a secret; it has no place in the text of an error.
 _ENGINE_OPTIONS: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "hide_parameters": True}
@@ -54,8 +56,7 @@ class Opened:
         self._exclusive = exclusive
         self._connection: sa.Connection | None = None
         self._is_prepared = False  # the tables are there, so from now on answers come quickly
-        self._unreachable: StoreUnavailable | None = None  # why the server could not be reached
-        self._try_at = 0.0  # when to try that again
+        self._unreachable: tuple[float, str, str] | None = None  # until when, and why; readers see it, too
         self._file = SqliteFile(self._url.database) if self._url.database and self.is_sqlite else None
         if self._file is not None and exclusive:
             self._file.lock()
@@ -108,26 +109,45 @@ class Opened:
 
     def _connect(self) -> sa.Connection:
         """A new connection; a server that could not be reached is left alone for a moment."""
-        if self._unreachable is not None and time.monotonic() < self._try_at:
-            raise StoreUnavailable(self._unreachable.message, self._unreachable.hint)
+        if (known := self._unreachable) is not None:
+            until, message, hint = known
+            if time.monotonic() < until:
+                raise StoreUnavailable(message, hint)
         try:
             connection = self._engine.connect()
         except exc.DBAPIError as problem:
-            self._unreachable = StoreUnavailable(
-                f"The store {self.shown} cannot be opened: {_first_line(problem)}.",
-                _URL_HINT if self.is_sqlite else "Check that PostgreSQL runs there and lets this user in.",
-            )
-            self._try_at = time.monotonic() + _RETRY_SECONDS
-            raise self._unreachable from problem
+            message = f"The store {self.shown} cannot be opened: {_first_line(problem)}."
+            hint = _URL_HINT if self.is_sqlite else "Check that PostgreSQL runs there and lets this user in."
+            self._unreachable = (time.monotonic() + _RETRY_SECONDS, message, hint)
+            raise StoreUnavailable(message, hint) from problem
         self._unreachable = None
         return connection
 
     def connect_apart(self) -> sa.Connection:
-        """A new connection to a server, which has to answer quickly."""
+        """A new connection to a server, which has to answer quickly.
+
+        It is refused until the session of the one before has ended, with whatever that one sent too late.
+        """
         connection = self._connect()
-        if self._server is not None:
-            self._server.answer_within(connection, ANSWER_SECONDS)
+        try:
+            if self._server is not None:
+                self._server.answer_within(connection, ANSWER_SECONDS)
+                self._end_session_apart(self._server, connection)
+        except BaseException:
+            connection.invalidate()
+            connection.close()
+            raise
         return connection
+
+    def _end_session_apart(self, server: PostgresqlServer, connection: sa.Connection) -> None:
+        until = time.monotonic() + ANSWER_SECONDS
+        while not server.take_lock(connection, _APART_LOCK):
+            if time.monotonic() > until:
+                raise StoreUnavailable(
+                    f"An earlier session for the simulated machines is still open on {self.shown}.",
+                    "Wait until PostgreSQL has ended it, or end it with pg_terminate_backend.",
+                )
+            time.sleep(_LOCK_SECONDS)
 
     @contextmanager
     def another(self) -> Iterator[sa.Connection]:
@@ -170,9 +190,7 @@ class Opened:
     def make_private(self) -> None:
         """Let nobody but the owner read the file; a database server sees to that itself."""
         if self._file is not None:
-            for ending in ("", "-wal", "-shm"):
-                with suppress(FileNotFoundError):
-                    Path(f"{self._url.database}{ending}").chmod(0o600)
+            self._file.make_private()
 
     def drop(self) -> None:
         """Let go of a connection that may be broken; one in memory is all there is, and stays."""

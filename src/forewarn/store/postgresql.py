@@ -65,10 +65,6 @@ class _Connection(psycopg.Connection[Any]):
             return result
 
 
-def _connect(_dialect: object, _record: object, args: list[Any], options: dict[str, Any]) -> _Connection:
-    return _Connection.connect(*args, **options)
-
-
 class PostgresqlServer:
     """The server of a store: its engine, and the session that keeps a second service out."""
 
@@ -80,19 +76,19 @@ class PostgresqlServer:
             self.engine, "do_connect", lambda _dialect, _record, args, more: _Connection.connect(*args, **more)
         )
         event.listen(self.engine, "connect", lambda connection, _record: connection.execute(_SESSION))
-        self._session: sa.Row[Any] | None = None
+        self._sessions: dict[int, sa.Row[Any]] = {}  # the last to hold each lock
 
     def take_lock(self, connection: sa.Connection, key: int) -> bool:
         """Take a lock that the session holds until it ends; False: somebody else has it."""
         if connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar():
-            self._session = connection.exec_driver_sql(
+            self._sessions[key] = connection.exec_driver_sql(
                 "SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()"
             ).one()
             return True
-        if self._session is not None:  # maybe we have it: the server has not noticed that our connection is dead
+        if key in self._sessions:  # maybe we have it: the server has not noticed that our connection is dead
             connection.exec_driver_sql(
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s",
-                tuple(self._session),
+                tuple(self._sessions[key]),
             )
         return False
 

@@ -57,6 +57,7 @@ class Transaction:
         self._statements = statements
         row = connection.execute(_WHERE_WE_ARE).one()
         self.number: int = row.number
+        self.newest = self.number  # the last commit once this one is kept
         self.shown: int = row.shown  # the last commit that guests are known to have been able to read
 
     def everything(self) -> Iterator[Entity]:
@@ -100,6 +101,7 @@ class Transaction:
             codec = self._statements.codec(Deed)
             self._run(self._statements.insert(Deed), [tuple(codec.encode(deed)) for deed in changes.deeds])
         self._write_mark(mark, changes.number, shown)
+        self.newest = changes.number
 
     def _run(self, statement: str, rows: list[tuple[Any, ...]]) -> None:
         written = self.connection.exec_driver_sql(statement, rows).rowcount
@@ -170,6 +172,7 @@ class SqlStore:
 
     def __init__(self, url: str, *, exclusive: bool = True) -> None:
         self._opened = Opened(url, exclusive=exclusive)
+        self._newest = 0  # the last commit that is known to be kept
         try:
             prepare_schema(self._opened, _migrate)
         except BaseException as problem:
@@ -189,7 +192,9 @@ class SqlStore:
         """Nobody else writes inside; all of it is kept when the block ends, none of it when it raises."""
         connection = self._guarded(self._begin)
         try:
-            yield Transaction(connection, self._statements)
+            transaction = Transaction(connection, self._statements)
+            self._verify_progress(transaction.number)
+            yield transaction
         except BaseException as problem:
             self._abandon(connection)
             if isinstance(problem, exc.DBAPIError):
@@ -197,6 +202,16 @@ class SqlStore:
             raise
         self._guarded(lambda: connection.exec_driver_sql("COMMIT"))
         self._opened.verify()
+        self._newest = transaction.newest
+
+    def _verify_progress(self, number: int) -> None:
+        """Raise unless the store still holds every commit that was confirmed."""
+        if number < self._newest:
+            raise StoreUnavailable(
+                f"The store {self.address} went back from commit {self._newest} to commit {number}, as after a "
+                "restored backup or a failover to a replica that lags behind; nothing more is committed.",
+                f"Restart the service to go on from commit {number}. The commits after it are lost.",
+            )
 
     def verify_room(self) -> None:
         """Raise `StoreUnavailable` when the disk has no room for changes."""

@@ -179,6 +179,12 @@ class SqliteFile:
             f"replacing the file, remove {self._log_path} and {self._index_path} while it is stopped.",
         )
 
+    def make_private(self) -> None:
+        """Let nobody but the owner read the file, its log and its index."""
+        for path in (self._path, self._log_path, self._index_path):
+            with suppress(FileNotFoundError):
+                Path(path).chmod(0o600)
+
     def verify_space(self) -> None:
         """Raise when the disk is too full for a change that needs more room than the probe."""
         try:

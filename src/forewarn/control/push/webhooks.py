@@ -135,7 +135,8 @@ class Webhooks:
             self._submit(self._write_down).result(timeout)
         except (ForewarnError, TimeoutError) as problem:
             if not self._is_overdue:
-                log.warning("deliveries not written down", problem=str(problem), hint="they may be sent again")
+                why = str(problem) or "the store did not answer in time"
+                log.warning("deliveries not written down", problem=why, hint="they may be sent again")
             self._is_overdue = True
         else:
             self._is_overdue = False
