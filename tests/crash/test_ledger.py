@@ -17,6 +17,8 @@ from forewarn.core.terms import Action
 from forewarn.drivers.base import NotBegun
 from forewarn.drivers.machines import Machines, Trouble
 from forewarn.drivers.simulated import SimulatedDriver
+from forewarn.errors import StoreUnavailable
+from forewarn.store import opening
 from forewarn.store.sql import SqlStore
 from tests.crash.process import ServiceProcess
 from tests.running import wait_until
@@ -104,6 +106,18 @@ def test_reboot_is_carried_out_once_though_its_first_attempt_reaches_postgresql_
         wait_until(lambda: sessions() == before, "the session of the first attempt to end")
 
         assert len(machines.ledger()) == 1
+
+
+def test_machines_wait_for_the_end_of_an_earlier_session_and_give_up_while_it_lasts(tmp_path: Path):
+    database = fresh_database("postgresql", tmp_path)
+    with closing(SqlStore(database)) as store, connect_to(database)() as earlier:
+        earlier.exec_driver_sql(f"SELECT pg_advisory_lock({opening._APART_LOCK})")
+        with pytest.raises(StoreUnavailable):
+            store.connect_apart()
+        earlier.invalidate()
+
+        with closing(Machines.on_server(store.connect_apart)) as machines:
+            assert machines.ledger() == []
 
 
 def test_ledger_leaves_out_as_many_lines_as_were_seen_though_numbers_are_missing(reopen: Reopen):

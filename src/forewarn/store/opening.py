@@ -34,7 +34,7 @@ _SCHEMA_LOCK = ADVISORY_LOCK + 1
 _PLANE_LOCK = ADVISORY_LOCK + 2
 _APART_LOCK = ADVISORY_LOCK + 3
 ANSWER_SECONDS = 3  # a store that is silent for longer is unavailable
-_LOCK_SECONDS = 0.05  # between two tries to take a lock
+_LOCK_SECONDS = 2  # for PostgreSQL to end an earlier session; less than ANSWER_SECONDS
 _RETRY_SECONDS = 1.0  # before a server that could not be reached is tried again
 # What was to be written may be a secret; it has no place in the text of an error.
 _ENGINE_OPTIONS: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "hide_parameters": True}
@@ -140,14 +140,11 @@ class Opened:
         return connection
 
     def _end_session_apart(self, server: PostgresqlServer, connection: sa.Connection) -> None:
-        until = time.monotonic() + ANSWER_SECONDS
-        while not server.take_lock(connection, _APART_LOCK):
-            if time.monotonic() > until:
-                raise StoreUnavailable(
-                    f"An earlier session for the simulated machines is still open on {self.shown}.",
-                    "Wait until PostgreSQL has ended it, or end it with pg_terminate_backend.",
-                )
-            time.sleep(_LOCK_SECONDS)
+        if not server.take_lock(connection, _APART_LOCK, _LOCK_SECONDS):
+            raise StoreUnavailable(
+                f"An earlier session for the simulated machines is still open on {self.shown}.",
+                "Wait until PostgreSQL has ended it, or end it with pg_terminate_backend.",
+            )
 
     @contextmanager
     def another(self) -> Iterator[sa.Connection]:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import psycopg
 import sqlalchemy as sa
-from sqlalchemy import event
+from sqlalchemy import event, exc
 
 R = TypeVar("R")
 
@@ -78,7 +78,7 @@ class PostgresqlServer:
         event.listen(self.engine, "connect", lambda connection, _record: connection.execute(_SESSION))
         self._sessions: dict[int, sa.Row[Any]] = {}  # the last to hold each lock
 
-    def take_lock(self, connection: sa.Connection, key: int) -> bool:
+    def take_lock(self, connection: sa.Connection, key: int, wait_seconds: int = 0) -> bool:
         """Take a lock that the session holds until it ends; False: somebody else has it."""
         if connection.execute(sa.select(sa.func.pg_try_advisory_lock(key))).scalar():
             self._sessions[key] = connection.exec_driver_sql(
@@ -90,7 +90,9 @@ class PostgresqlServer:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %s AND backend_start = %s",
                 tuple(self._sessions[key]),
             )
-        return False
+        return (
+            wait_seconds > 0 and _is_free_within(connection, key, wait_seconds) and self.take_lock(connection, key)
+        )
 
     def answer_within(self, connection: sa.Connection, seconds: float | None) -> None:
         """From now on give up on a connection that is silent for so long; None: never."""
@@ -98,3 +100,16 @@ class PostgresqlServer:
         driver.most_seconds = seconds
         longest = 0 if seconds is None else _PATIENT_SECONDS
         connection.exec_driver_sql(f"SET statement_timeout = '{longest}s'")
+
+
+def _is_free_within(connection: sa.Connection, key: int, seconds: int) -> bool:
+    """Let the server wait for a lock; True: the session has it."""
+    connection.exec_driver_sql(f"SET lock_timeout = '{seconds}s'")
+    try:
+        connection.execute(sa.select(sa.func.pg_advisory_lock(key)))
+    except exc.OperationalError as problem:
+        if isinstance(problem.orig, psycopg.errors.LockNotAvailable):
+            return False
+        raise
+    connection.exec_driver_sql("SET lock_timeout = 0")
+    return True
