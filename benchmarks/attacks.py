@@ -126,7 +126,7 @@ def write_history(store_file: Path, events: int) -> None:
 # The guest.
 
 
-def poll(port: int, seconds: float, *, anew: bool) -> tuple[list[float], int]:
+def poll(port: int, seconds: float, *, new_connections: bool) -> tuple[list[float], int]:
     """How long each poll took, in milliseconds, and how many failed; on one connection, or on a new one each."""
     took: list[float] = []
     failed = 0
@@ -147,7 +147,7 @@ def poll(port: int, seconds: float, *, anew: bool) -> tuple[list[float], int]:
             time.sleep(_POLL_SECONDS)
             continue
         took.append((time.perf_counter() - began) * 1000)
-        if anew:
+        if new_connections:
             _close(wire)
             wire = None
         time.sleep(_POLL_SECONDS)
@@ -263,9 +263,9 @@ def run(name: str, source: Path, events: int, seconds: float) -> dict[str, Any]:
             service.stop()
             write_history(Path(directory) / "store.db", events)
             service = Service(source, Path(directory))
-        anew = name == "idle"
-        poll(service.port, 1, anew=anew)
-        before, failed_before = poll(service.port, seconds, anew=anew)
+        new_connections = name == "idle"
+        poll(service.port, 1, new_connections=new_connections)
+        before, failed_before = poll(service.port, seconds, new_connections=new_connections)
         found: dict[str, Any] = {"rss before": service.rss_mb, "files before": service.descriptors}
         count: Synchronized[int] = multiprocessing.Value("q", 0)
         attacker = multiprocessing.Process(
@@ -285,7 +285,7 @@ def run(name: str, source: Path, events: int, seconds: float) -> dict[str, Any]:
         watching = threading.Thread(target=watch)
         watching.start()
         cpu = cpu_of(service.process.pid)
-        during, failed = poll(service.port, seconds, anew=anew)
+        during, failed = poll(service.port, seconds, new_connections=new_connections)
         found["service CPU during %"] = (cpu_of(service.process.pid) - cpu) / seconds * 100
         is_over.set()
         watching.join()
