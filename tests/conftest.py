@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+import shutil
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
@@ -12,10 +16,22 @@ from tests.fleets import SMALL
 from tests.running import RunningService, running
 
 
-def pytest_configure():
-    """Ctrl-C means something to the programs that tests start, also in the background of a shell."""
+def pytest_configure(config: pytest.Config):
+    """Give the programs that tests start what they need from this process."""
+    # A shell's background jobs ignore Ctrl-C, and so would every program that they start.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if os.geteuid() == 0 and not hasattr(config, "workerinput"):
+        _add_postgresql_user()
+
+
+def _add_postgresql_user():
+    """Add the user that runs PostgreSQL for root: once, as workers that add it at the same time fail."""
+    try:
+        pwd.getpwnam("pgserver")
+    except KeyError:
+        useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin")
+        subprocess.run([useradd or "useradd", "--shell", "/bin/bash", "pgserver"], check=True)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]):
