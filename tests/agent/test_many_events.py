@@ -102,10 +102,10 @@ def test_many_events_that_are_over_and_wait_for_another_are_all_looked_at_and_ke
     azure: Azure, tmp_path: Path
 ):
     drain = a_profile(a_step())
-    others = OTHERS[:150]
+    others = OTHERS[:60]
     with kept(azure.url, tmp_path, Stage(), drain) as agent:
         azure.show(event("E1"), *others)
-        wait_until(lambda: len(agent.keeper.standing.cases) == 151, "all of them")
+        wait_until(lambda: len(agent.keeper.standing.cases) == 61, "all of them")
     run = a_run(recipe=recipe_of(drain.steps[0], "Reboot"))
     journal = Journal(tmp_path)
     journal.save(*(replace(case, runs={("drain", DO): run}) for case in journal.load()))
@@ -115,7 +115,7 @@ def test_many_events_that_are_over_and_wait_for_another_are_all_looked_at_and_ke
         azure.wait_for_polls(2)
         azure.show(event("E1"))
         put_off = ("the undo of step drain, put off until event E1 is over",)
-        wait_until(lambda: list(agent.keeper.standing.waiting_for.values()).count(put_off) == 150, "all to wait")
+        wait_until(lambda: list(agent.keeper.standing.waiting_for.values()).count(put_off) == 60, "all to wait")
         wait_until(lambda: agent.keeper._seconds_to_next_round() > 0.5, "the keeper to come to rest")
         azure.show()
         wait_until(lambda: not agent.keeper.standing.unclosed(), "all to be closed", seconds=60)

@@ -25,7 +25,7 @@ from tests.crash.process import ServiceProcess
 from tests.running import wait_until
 from tests.store.databases import fresh_database
 
-SOME_KILLS = 5
+SOME_KILLS = 3
 MANY_KILLS = 20
 MOST_KILLS = 40
 OPERATIONS = 50  # under way at every kill
