@@ -32,7 +32,7 @@ def test_an_hour_of_faults_costs_no_event_and_no_false_approval(seed: int, recor
 
 
 def test_a_seed_is_the_same_hour_every_time():
-    assert run_hour(4, 300).trace == run_hour(4, 300).trace
+    assert run_hour(4, 120).trace == run_hour(4, 120).trace
 
 
 @contextmanager
@@ -69,7 +69,9 @@ def test_a_question_on_its_way_is_not_mistaken_for_one_whose_asker_has_left():
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of a bug that ends a thread
-@pytest.mark.parametrize("bug", PLANTED, ids=lambda bug: bug.name)
+@pytest.mark.parametrize(
+    "bug", [pytest.param(bug, id=bug.name, marks=[_LONG] if bug.seconds > 600 else []) for bug in PLANTED]
+)
 def test_a_planted_bug_is_caught(bug: Planted):
     with bug.mutation():
         outcome = run_hour(bug.seed, bug.seconds, **bug.settings)
