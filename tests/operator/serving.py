@@ -16,11 +16,14 @@ from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from forewarn.cli.serve import loop_factory
+from forewarn.errors import StoreUnavailable
 from forewarn.operator.connection import OperatorConnection, OperatorLimits
 from forewarn.operator.server import OperatorServer, bind
 from tests.running import wait_until
 
 GET = b"GET /at-once HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+LARGE_BYTES = 16 * 1024 * 1024  # more than the kernel takes from a server whose client does not read
 
 
 class Listener:
@@ -38,9 +41,11 @@ class Listener:
         self.port: int = bound.getsockname()[1]
         routes = [
             Route("/at-once", self._at_once, methods=["GET", "POST"]),
-            Route("/later", self._later),
+            Route("/later", self._later, methods=["GET", "POST"]),
             Route("/body", self._body, methods=["POST"]),
             Route("/endless", self._endless),
+            Route("/large", self._large),
+            Route("/fails", self._fails),
         ]
         self.on_loop(self._start(Starlette(routes=routes), bound, tls, limits))
 
@@ -94,6 +99,16 @@ class Listener:
 
     async def _body(self, request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))
+
+    async def _large(self, _request: Request) -> Response:
+        return PlainTextResponse(bytes(LARGE_BYTES))
+
+    async def _fails(self, _request: Request) -> Response:
+        async def pieces() -> Any:
+            yield b"some"
+            raise StoreUnavailable("The store cannot be reached.", "Try again.")
+
+        return StreamingResponse(pieces())
 
     async def _endless(self, _request: Request) -> Response:
         async def pieces() -> Any:

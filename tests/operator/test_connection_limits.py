@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from forewarn.operator import server as server_module
 from forewarn.operator.tls import server_context
-from tests.operator.serving import GET, answer, listening, status
+from tests.operator.serving import GET, LARGE_BYTES, answer, listening, status
 from tests.running import wait_until
 from tests.sign_in.certificates import make_certificate, trusting
 
@@ -28,37 +28,6 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def secured(files: Path) -> ssl.SSLContext | None:
     return server_context(files / "server.pem", files / "server.key")
-
-
-def test_new_connection_replaces_the_one_that_has_waited_longest():
-    with listening(connections=3) as listener:
-        silent = [listener.connect() for _ in range(3)]
-        wait_until(lambda: len(listener.server._open) == 3, "the silent connections")
-
-        with listener.connect() as new:
-            new.sendall(GET)
-            replied = status(new)
-        closed = answer(silent[0])
-        silent[1].sendall(GET)
-        still_served = status(silent[1])
-
-    assert (replied, closed, still_served) == (200, b"", 200)
-
-
-def test_connection_is_closed_at_once_when_all_others_are_busy():
-    with listening(connections=2) as listener, capture_logs() as logged:
-        busy = [listener.connect() for _ in range(2)]
-        for each in busy:
-            each.sendall(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        wait_until(lambda: not listener.server._waiting and len(listener.server._open) == 2, "both requests")
-
-        closed = [answer(listener.connect()) for _ in range(5)]
-        listener.soon(listener.may_answer.set)
-        replied = [status(each) for each in busy]
-
-    assert closed == [b""] * 5
-    assert replied == [200, 200]
-    assert [each["event"] for each in logged] == ["operator connection limit reached"]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +100,16 @@ def test_request_that_does_not_arrive_in_time_is_refused(sent: bytes):
         listener.time_out(connection)
 
         assert status(wire) == 408
+
+
+def test_request_answered_before_its_body_arrives_gets_no_second_answer():
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(b"POST /at-once HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx")
+        assert status(wire) == 200
+
+        listener.time_out(listener.only_connection())
+
+        assert answer(wire) == b""
 
 
 def test_time_for_a_head_is_not_extended_by_sending_it_slowly():
@@ -245,6 +224,23 @@ def test_client_that_takes_nothing_of_its_response_is_closed():
         assert listener.server.server_state.connections == set()
 
 
+def test_client_that_takes_its_response_slowly_gets_all_of_it():
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(b"GET /large HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_until(lambda: any(each._stall for each in list(listener.server._open)), "the pause")
+        (connection,) = listener.server._open
+        unsent = connection.transport.get_write_buffer_size()
+        got = 0
+        while connection.transport.get_write_buffer_size() >= unsent:
+            got += len(wire.recv(64 * 1024))
+
+        listener.soon(connection._abort_if_stalled, unsent)  # the time for that progress is over
+
+        while got < LARGE_BYTES and (data := wire.recv(1024 * 1024)):
+            got += len(data)
+        assert got >= LARGE_BYTES
+
+
 # Pipelining.
 
 
@@ -271,18 +267,6 @@ def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answe
         assert len(connection._held) <= 1024 * 1024
         assert len(connection.pipeline) == 0
         assert connection.flow.read_paused
-
-
-def test_connection_that_answers_a_pipelined_request_is_not_replaced():
-    with listening(connections=1) as listener, listener.connect() as wire:
-        wire.sendall(GET + GET.replace(b"/at-once", b"/later"))
-        first = status(wire)
-        assert listener.is_asked.wait(30)
-
-        new = answer(listener.connect())
-        listener.soon(listener.may_answer.set)
-
-        assert (first, new, status(wire)) == (200, b"", 200)
 
 
 # TLS.
@@ -335,6 +319,16 @@ def test_request_under_way_at_a_stop_is_refused_as_usual_and_leaves_no_trace(
     assert [each for each in caplog.records if each.exc_info] == []
 
 
+def test_change_under_way_at_a_stop_gets_no_answer_as_it_may_be_done(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(server_module, "_GOODBYE_SECONDS", 0.1)
+    with listening() as listener, listener.connect() as wire:
+        wire.sendall(b"POST /later HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+        assert listener.is_asked.wait(30)
+        listener.on_loop(listener.server.stop())
+
+        assert answer(wire) == b""
+
+
 def test_response_under_way_at_a_stop_is_cut_off_without_a_trace(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
@@ -347,3 +341,13 @@ def test_response_under_way_at_a_stop_is_cut_off_without_a_trace(
         wire.shutdown(socket.SHUT_WR)
 
     assert [each for each in caplog.records if each.levelno >= logging.ERROR] == []
+
+
+def test_response_that_fails_half_way_is_cut_off_and_logged_in_one_line(caplog: pytest.LogCaptureFixture):
+    with listening() as listener, listener.connect() as wire, capture_logs() as logged:
+        wire.sendall(b"GET /fails HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        got = answer(wire)
+
+    assert not got.endswith(b"0\r\n\r\n")  # the end of a chunked body
+    assert [(each["event"], each["path"]) for each in logged] == [("response cut off", "/fails")]
+    assert caplog.records == []

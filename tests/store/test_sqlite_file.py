@@ -157,6 +157,10 @@ def replace(file: Path) -> None:
     copy.replace(file)
 
 
+def empty(file: Path) -> None:
+    os.truncate(file, 0)
+
+
 def delete_log(file: Path) -> None:
     beside(file, "-wal").unlink()
 
@@ -183,6 +187,7 @@ ATTACKS = [
     delete,
     delete_everything,
     replace,
+    empty,
     delete_log,
     delete_index,
     empty_log,

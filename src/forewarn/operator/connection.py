@@ -19,10 +19,14 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
+from forewarn.errors import ForewarnError
+from forewarn.logs import get_logger
 from forewarn.operator.refusals import Trouble, refuse
 
 if TYPE_CHECKING:
     from forewarn.operator.server import OperatorServer
+
+log = get_logger()
 
 IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
 _LINGER_SECONDS = 1.0  # for a client to read why it was refused
@@ -51,7 +55,7 @@ class OperatorLimits:
 IN_WORDS = MappingProxyType(
     {
         "connections": "open connections, `/v1/stream` included (`--operator-connections`); a new connection then "
-        "replaces the one that has waited longest for a request, or is closed at once if all are busy",
+        "replaces the one that has waited longest for its client, or is closed at once if all are busy",
         "target_bytes": "bytes of a request's target, that is path and query; then 414",
         "head_bytes": "bytes of request line and headers, or of trailers; then 431",
         "header_fields": "headers of a request; then 431",
@@ -77,6 +81,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._socket = accepted
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
+        self._is_made = False  # a TLS handshake comes first
         self._lost = asyncio.Event()
         self._awaits_head = True
         self._has_begun = False  # whether a byte of the awaited head has come
@@ -91,6 +96,7 @@ class OperatorConnection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Expect a request."""
         super().connection_made(transport)
+        self._is_made = True
         self._set_deadline(self._limits.head_seconds)
 
     def connection_lost(self, problem: Exception | None) -> None:
@@ -114,7 +120,7 @@ class OperatorConnection(HttpToolsProtocol):
         """Give the client some time to take its response."""
         super().pause_writing()
         if self._stall is None:
-            self._stall = self.loop.call_later(self._limits.stall_seconds, self.abort)
+            self._await_reading()
 
     def resume_writing(self) -> None:
         """Go on writing."""
@@ -123,6 +129,16 @@ class OperatorConnection(HttpToolsProtocol):
             self._stall = None
         if self.flow is not None:
             super().resume_writing()
+
+    def _await_reading(self) -> None:
+        unsent = self.transport.get_write_buffer_size()
+        self._stall = self.loop.call_later(self._limits.stall_seconds, self._abort_if_stalled, unsent)
+
+    def _abort_if_stalled(self, unsent: int) -> None:
+        if self.transport.get_write_buffer_size() < unsent:
+            self._await_reading()
+        else:
+            self.abort()
 
     # Parsing.
 
@@ -184,7 +200,6 @@ class OperatorConnection(HttpToolsProtocol):
             return
         self._overhead = 0
         self._awaits_head = False
-        self._server.end_wait(self)
         self._set_deadline(self._limits.body_seconds)
         super().on_headers_complete()
 
@@ -202,27 +217,25 @@ class OperatorConnection(HttpToolsProtocol):
         if self._objection is not None:
             return
         self._overhead = 0
-        self._await_head()
+        self._awaits_head = True
+        self._has_begun = False
+        self._clear_deadline()
+        if not self.cycle.response_complete:  # some requests are answered before their body is complete
+            self._server.end_wait(self)
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Go on with the bytes that have come meanwhile."""
-        is_last = not self.pipeline  # asked first: uvicorn takes the next request from it and starts it
         super().on_response_complete()
+        if self._lost.is_set():
+            return
+        if self.cycle.response_complete or self.cycle.more_body:
+            self._server.begin_wait(self)
         if self.transport.is_closing():
             return
-        if is_last and self._awaits_head:
-            self._server.begin_wait(self)
         if self._held:
             held, self._held = self._held, bytearray()
             self._parse(held)
-
-    def _await_head(self) -> None:
-        self._awaits_head = True
-        self._has_begun = False
-        self._clear_deadline()
-        if self.cycle is None or self.cycle.response_complete:  # answered before its body was complete
-            self._server.begin_wait(self)
 
     # Deadlines and refusals.
 
@@ -236,8 +249,10 @@ class OperatorConnection(HttpToolsProtocol):
             self._deadline = None
 
     def _time_out(self) -> None:
-        if self._awaits_head and not self._has_begun:
-            self.transport.close()  # it never sent a byte
+        never_began = self._awaits_head and not self._has_begun
+        is_answered = not self._awaits_head and self.cycle.response_complete
+        if never_began or is_answered:
+            self.transport.close()
         else:
             self._object(Trouble.TOO_SLOW)
 
@@ -260,7 +275,7 @@ class OperatorConnection(HttpToolsProtocol):
         if self.transport.can_write_eof():  # closing over unread bytes would reset the connection, answer and all
             self.flow.pause_reading()
             self.transport.write_eof()
-            self.loop.call_later(_LINGER_SECONDS, self.transport.close)
+            self.loop.call_later(_LINGER_SECONDS, self.abort)
         else:
             self.transport.close()
 
@@ -270,8 +285,11 @@ class OperatorConnection(HttpToolsProtocol):
         self.transport.abort()
 
     def evict(self) -> None:
-        """Close a connection that waits for a handshake or a request."""
-        with suppress(OSError):  # the client may have closed it
+        """Close a connection that waits for its client: to send a request, or to read its answer."""
+        if self._is_made:
+            self.abort()
+            return
+        with suppress(OSError):  # a handshake is under way; the client may have closed it
             self._socket.shutdown(socket.SHUT_RDWR)
 
     # The application's side.
@@ -281,7 +299,10 @@ class OperatorConnection(HttpToolsProtocol):
         return not self._lost.is_set()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let the application answer; refuse the request if the service stops meanwhile."""
+        """Let the application answer; refuse the request if the service stops meanwhile.
+
+        A response that cannot be completed is cut off: a client must not mistake a part for the whole.
+        """
         scope[IS_CONNECTED] = self.is_connected
         has_started = False
 
@@ -292,8 +313,13 @@ class OperatorConnection(HttpToolsProtocol):
 
         try:
             await self.config.loaded_app(scope, receive, send_and_note)
+        except ForewarnError as problem:  # before it starts, the application answers problems itself
+            log.warning("response cut off", path=scope["path"], problem=str(problem))
+            self.abort()
+            await self._lost.wait()
         except asyncio.CancelledError:  # the service stops
-            if has_started:
+            may_be_done = scope["method"] not in {"GET", "HEAD"}
+            if has_started or may_be_done:
                 self.abort()
                 await self._lost.wait()
             else:

@@ -31,7 +31,6 @@ _LOOK_SECONDS = 0.005
 _BACKLOG = 128
 _HANDSHAKES_AT_ONCE = 256
 _RETRY_ACCEPT_SECONDS = 1.0
-_TLS_SHUTDOWN_SECONDS = 5.0
 _LOG_AGAIN_SECONDS = 60.0
 
 
@@ -64,7 +63,7 @@ class OperatorServer(uvicorn.Server):
         self._tls = tls
         self._bound = bound
         self._open: set[OperatorConnection] = set()
-        self._waiting: dict[OperatorConnection, None] = {}  # for a request; longest first
+        self._waiting: dict[OperatorConnection, None] = {}  # for their clients; longest first
         self._opening: set[asyncio.Task[None]] = set()
         self._exhaustion = ExhaustionLog("operators", now)
         self._full_since_log = 0
@@ -160,7 +159,7 @@ class OperatorServer(uvicorn.Server):
         within = {
             "ssl": self._tls,
             "ssl_handshake_timeout": self.limits.head_seconds,
-            "ssl_shutdown_timeout": _TLS_SHUTDOWN_SECONDS,
+            "ssl_shutdown_timeout": self.limits.stall_seconds,
         }
         try:
             await asyncio.get_running_loop().connect_accepted_socket(
@@ -189,7 +188,7 @@ class OperatorServer(uvicorn.Server):
     # What connections report.
 
     def begin_wait(self, connection: OperatorConnection) -> None:
-        """The connection waits for a request."""
+        """The connection waits for its client: to send a request, or to read an answer that is complete."""
         self._waiting[connection] = None
 
     def end_wait(self, connection: OperatorConnection) -> None:

@@ -104,6 +104,8 @@ class SqliteFile:
             raise self._lost("was deleted", "Put it back")
         if _identity(found) != self._database:
             raise self._lost("was replaced", "Put the original back")
+        if self._log is not None and not found.st_size:
+            raise self._lost("was truncated", "Put its content back")
 
     def verify(self) -> None:
         """Raise unless whoever opens the path now finds everything that was committed."""
