@@ -18,6 +18,7 @@ from pathlib import Path
 from tests.running import ROOT, START, as_typed, wait_until
 from tests.system.serving import FOREWARN
 
+_MARK = "FOREWARN_TEST_PROCESS"
 _ROOT_ID = 0
 _OTHERS_MAY_READ = 0o755
 _RUN_SECONDS = 60
@@ -138,8 +139,9 @@ def at_a_terminal(command: list[str]) -> Iterator[Terminal]:
 
 
 def bare_environment() -> dict[str, str]:
-    """An environment in which `forewarn` and `python` are ours."""
-    return {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
+    """An environment in which `forewarn` and `python` are ours, with a mark of this test process."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return {"PATH": path, "LC_ALL": "C.UTF-8", _MARK: str(os.getpid())}
 
 
 @contextmanager
@@ -153,11 +155,16 @@ def readable_folder() -> Iterator[Path]:
 
 
 def in_network(number: str) -> list[int]:
-    """The processes in a network, which a program has printed with `readlink /proc/self/ns/net`."""
+    """Our processes in a network, which a program has printed with `readlink /proc/self/ns/net`.
+
+    The kernel gives the number of a network that is gone to the next one, perhaps in another worker.
+    """
+    mark = f"{_MARK}={os.getpid()}".encode()
     found = []
     for entry in Path("/proc").iterdir():
         with suppress(OSError):
-            if entry.name.isdecimal() and str((entry / "ns" / "net").readlink()) == number:
+            is_inside = entry.name.isdecimal() and str((entry / "ns" / "net").readlink()) == number
+            if is_inside and mark in (entry / "environ").read_bytes().split(b"\0"):
                 found.append(int(entry.name))
     return found
 
