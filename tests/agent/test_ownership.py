@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import os
+import pwd
 import sys
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 
 from forewarn.agent.audit import _append
 from forewarn.agent.journal import Journal, JournalProblem, Lock
-from forewarn.agent.ownership import Untrusted, own_user, refuse_foreign_directory, resolve
+from forewarn.agent.ownership import Untrusted, _users_of_group, own_user, refuse_foreign_directory, resolve
 from tests.agent.running_command import Outcome, agent, process
 
 SOMEBODY = 54321  # no user of this machine
@@ -74,7 +76,7 @@ def test_an_entry_that_another_user_owns_is_refused(state: Path):
         refuse_foreign_directory(state, user)
 
 
-@pytest.mark.parametrize("mode", [0o720, 0o702, 0o1777], ids=oct)
+@pytest.mark.parametrize("mode", [0o702, 0o1777], ids=oct)
 def test_an_agent_refuses_a_directory_that_other_users_can_write(state: Path, mode: int):
     state.chmod(mode)
 
@@ -86,6 +88,29 @@ def test_an_agent_refuses_a_directory_that_other_users_can_write(state: Path, mo
     assert list(state.iterdir()) == []
     assert checked.code == 1
     assert [each["place"] for each in checked.json["problems"]] == ["state_dir"]
+
+
+def test_directory_that_a_group_can_write_is_refused_if_others_are_in_the_group(state: Path):
+    if own_user() == 0:
+        os.chown(state, -1, next(user.pw_gid for user in pwd.getpwall() if user.pw_uid != 0))
+    group = state.stat().st_gid
+    state.chmod(0o770)
+
+    if _users_of_group(group) <= {0, own_user()}:
+        refuse_foreign_directory(state, own_user())
+    else:
+        with pytest.raises(Untrusted):
+            refuse_foreign_directory(state, own_user())
+
+
+def test_users_of_a_group_are_its_members_and_those_whose_own_group_it_is():
+    users = {user.pw_name: user for user in pwd.getpwall()}
+    members = {(user.pw_uid, user.pw_gid) for user in users.values()}
+    for group in grp.getgrall():
+        members |= {(users[name].pw_uid, group.gr_gid) for name in group.gr_mem if name in users}
+
+    assert all(user in _users_of_group(group) for user, group in members)
+    assert _users_of_group(2**31 - 7) == set()
 
 
 def test_a_directory_below_one_that_other_users_can_write_is_refused(state: Path):

@@ -81,3 +81,14 @@ def test_instances_read_the_model_of_their_scale_set():
 
     assert before == "Standard_D2s_v3"
     assert (found["vmSize"], found["licenseType"], in_arm) == ("Standard_A2", "RHEL_BYOS", "Standard_A2")
+
+
+def test_instances_are_where_their_scale_set_is():
+    with running({"hosts": [{"name": "host"}]}) as service:
+        arm = Arm(service)
+        body = {"location": "westeurope", "sku": {"name": "Standard_A2", "capacity": 1}}
+        arm.put(scale_set("pool"), body)
+        name = service.operator("GET", "/v1/vms").json["vms"][0]["name"]
+
+        assert compute(service, name)["location"] == "westeurope"
+        assert arm.get(f"{scale_set('pool')}/virtualMachines/0")["location"] == "westeurope"

@@ -88,7 +88,8 @@ def kill_often(directory: Path, address: str, figures: Figures, kills: int) -> N
             wait_until(lambda until=until: time.monotonic() > until, "the next kill", 30)
             wait_until(lambda: onlooker.is_amid(OPERATIONS), f"{OPERATIONS} operations to be under way", 300)
             if kill % 2:  # aim at the moment between the commit and the machine
-                wait_until(onlooker.is_about_to_act, "an attempt to be recorded", 30)
+                is_time = lambda: onlooker.is_about_to_act() and onlooker.is_amid(OPERATIONS)  # noqa: E731 - one line
+                wait_until(is_time, "an attempt to be recorded", 300)
             else:  # or at the moment after a first poll was answered
                 crowd.poll(sleeper, there)
             service.kill()

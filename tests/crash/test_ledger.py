@@ -54,6 +54,20 @@ def attempt(operation: str, vm: str) -> Attempt:
     return Attempt(operation, vm, Action.REBOOT, NOON, NOON + timedelta(hours=1), "host")
 
 
+@pytest.mark.parametrize("suffix", ["", "-wal"])
+def test_deleted_file_of_machines_is_reported_and_not_taken_for_machines_nothing_was_done_to(
+    tmp_path: Path, suffix: str
+):
+    with closing(Machines.open(tmp_path / "machines.db")) as machines:
+        machines.act(attempt("a", "one"), VirtualClock(NOON), timedelta(minutes=1))
+        (tmp_path / f"machines.db{suffix}").unlink()
+
+        with pytest.raises(StoreUnavailable):
+            machines.effect_of("a", "one")
+        with pytest.raises(StoreUnavailable):
+            machines.act(attempt("b", "one"), VirtualClock(NOON), timedelta(minutes=1))
+
+
 def test_ledger_keeps_every_effect_in_order_for_the_next_process(reopen: Reopen):
     machines, clock = reopen(), VirtualClock(NOON)
     for operation, vm in (("a", "one"), ("b", "two"), ("a", "one")):

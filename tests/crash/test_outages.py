@@ -57,7 +57,7 @@ def is_seen_everywhere(service: ServiceProcess) -> bool:
     return (
         service.call("GET", "/readyz")[0] == 503
         and service.metric("forewarn_plane_healthy") == 0
-        and outages(service) == ["store unavailable"]
+        and outages(service)[-1:] == ["store unavailable"]
     )
 
 
@@ -65,7 +65,7 @@ def is_over_everywhere(service: ServiceProcess) -> bool:
     return (
         service.call("GET", "/readyz")[0] == 200
         and service.metric("forewarn_plane_healthy") == 1
-        and outages(service) == ["store unavailable", "store available"]
+        and outages(service)[-1:] == ["store available"]
     )
 
 
@@ -76,7 +76,7 @@ def assert_outage_is_seen_and_ends(
     began = time.monotonic()
     begin()
     try:
-        wait_until(lambda: outages(service) != [], "the log to tell of the outage")
+        wait_until(lambda: outages(service)[-1:] == ["store unavailable"], "the log to tell of the outage")
         logged = time.monotonic() - began
         wait_until(lambda: is_seen_everywhere(service), "readiness, metric and log to tell of the outage")
         seen = time.monotonic() - began
@@ -91,7 +91,8 @@ def assert_outage_is_seen_and_ends(
     )
     assert (refused[0], refused[1]["error"]["code"]) == (503, "StoreUnavailable")
     assert service.call("POST", "/v1/vms/two/restart")[0] == 202
-    assert outages(service) == ["store unavailable", "store available"]
+    told = outages(service)  # a busy machine may have brought about shorter outages of its own
+    assert told == ["store unavailable", "store available"] * (len(told) // 2)
 
 
 def forget_last_commit(store: str) -> None:

@@ -17,11 +17,14 @@ from starlette.routing import Route
 
 from forewarn.cli.serve import loop_factory
 from forewarn.errors import StoreUnavailable
-from forewarn.operator.connection import OperatorConnection, OperatorLimits
+from forewarn.operator.connection import OperatorConnection, OperatorLimits, await_turn
+from forewarn.operator.pacing import Pacer
 from forewarn.operator.server import OperatorServer, bind
 from tests.running import wait_until
 
 GET = b"GET /at-once HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+LONG = {"head_seconds": 600, "body_seconds": 600}  # only the test ends it, whatever else the machine does
 
 LARGE_BYTES = 16 * 1024 * 1024  # more than the kernel takes from a server whose client does not read
 
@@ -46,6 +49,7 @@ class Listener:
             Route("/endless", self._endless),
             Route("/large", self._large),
             Route("/fails", self._fails),
+            Route("/paced", self._paced),
         ]
         self.on_loop(self._start(Starlette(routes=routes), bound, tls, limits))
 
@@ -53,6 +57,8 @@ class Listener:
         self, app: Starlette, bound: socket.socket, tls: ssl.SSLContext | None, limits: OperatorLimits
     ) -> None:
         self.server = OperatorServer(app, bound, tls, limits)
+        self.pacer = Pacer(per_second=1e-6, burst=1)
+        await self.pacer.turn()  # nobody else has a turn for days
         await self.server.start()
 
     def connect(self) -> socket.socket:
@@ -96,6 +102,14 @@ class Listener:
         self.is_asked.set()
         await self.may_answer.wait()
         return PlainTextResponse("later")
+
+    async def _paced(self, request: Request) -> Response:
+        await await_turn(self.pacer, request.scope)
+        return await self._later(request)
+
+    def let_in(self) -> None:
+        """Let the first of the paced requests begin."""
+        self.pacer._waiting.popleft()[0].set_result(None)
 
     async def _body(self, request: Request) -> Response:
         return PlainTextResponse(str(len(await request.body())))

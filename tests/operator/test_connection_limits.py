@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from forewarn.operator import server as server_module
 from forewarn.operator.tls import server_context
-from tests.operator.serving import GET, LARGE_BYTES, answer, listening, status
+from tests.operator.serving import GET, LARGE_BYTES, LONG, answer, listening, status
 from tests.running import wait_until
 from tests.sign_in.certificates import make_certificate, trusting
 
@@ -71,9 +71,6 @@ def test_listener_goes_on_after_a_connection_that_cannot_be_served(monkeypatch: 
 
     assert (closed, replied) == (b"", 200)
     assert [each["event"] for each in logged] == ["operator connection failed unexpectedly"]
-
-
-LONG = {"head_seconds": 600, "body_seconds": 600}  # only the test ends it, whatever else the machine does
 
 
 def test_silent_connection_is_closed_when_its_time_is_over():
@@ -258,11 +255,12 @@ def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answe
     with listening() as listener, listener.connect() as wire:
         wire.sendall(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert listener.is_asked.wait(30)
-        wire.settimeout(1)
-        with contextlib.suppress(TimeoutError):  # once the buffers of the kernel are full
-            for _ in range(200):
-                wire.sendall(GET * 5000)
         (connection,) = listener.server._open
+        wire.setblocking(False)
+        with contextlib.suppress(BlockingIOError):  # once the buffers of the kernel are full
+            for _ in range(200):
+                wire.send(GET * 5000)
+        wait_until(lambda: connection.flow.read_paused, "the reading to pause")
 
         assert len(connection._held) <= 1024 * 1024
         assert len(connection.pipeline) == 0

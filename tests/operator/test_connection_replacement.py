@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from structlog.testing import capture_logs
 
-from tests.operator.serving import GET, answer, listening, status
+from tests.operator.serving import GET, LONG, answer, listening, status
 from tests.running import wait_until
 
 
 def test_new_connection_replaces_the_one_that_has_waited_longest():
-    with listening(connections=3) as listener:
+    with listening(connections=3, **LONG) as listener:
         silent = [listener.connect() for _ in range(3)]
         wait_until(lambda: len(listener.server._open) == 3, "the silent connections")
 
@@ -90,3 +90,31 @@ def test_connection_that_answers_a_pipelined_request_is_not_replaced():
         listener.soon(listener.may_answer.set)
 
         assert (first, new, status(wire)) == (200, b"", 200)
+
+
+def test_new_connection_replaces_one_whose_request_waits_for_its_turn():
+    with listening(connections=2, **LONG) as listener:
+        paced = [listener.connect() for _ in range(2)]
+        for each in paced:
+            each.sendall(GET.replace(b"/at-once", b"/paced"))
+        wait_until(lambda: len(listener.pacer._waiting) == 2, "both requests")
+
+        new = listener.connect()
+        new.sendall(GET)
+
+        assert status(new) == 200
+        assert answer(paced[0]) == b""
+        wait_until(lambda: len(listener.server._open) == 2, "the first to be closed")
+
+
+def test_request_whose_turn_has_come_is_not_replaced():
+    with listening(connections=1, **LONG) as listener:
+        paced = listener.connect()
+        paced.sendall(GET.replace(b"/at-once", b"/paced"))
+        wait_until(lambda: len(listener.pacer._waiting) == 1, "the request")
+        listener.soon(listener.let_in)
+        assert listener.is_asked.wait(30)
+
+        assert answer(listener.connect()) == b""
+        listener.soon(listener.may_answer.set)
+        assert status(paced) == 200

@@ -26,7 +26,7 @@ from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.logs import secrets_of
-from forewarn.agent.messages import Asked, Inquiry, Leave, Message, Named
+from forewarn.agent.messages import Asked, Inquiry, Leave, Message, Named, without_repeated
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
@@ -183,13 +183,18 @@ class Keeper:
         return min(max(left, _SHORTEST_ROUND_SECONDS), longest)
 
     def _take_messages(self, seconds: float) -> None:
+        messages: list[Message] = []
         try:
-            message = self._inbox.get(timeout=seconds)
-            for _ in range(_MOST_MESSAGES):
-                self._take(message)
-                message = self._inbox.get_nowait()
+            messages.append(self._inbox.get(timeout=seconds))
+            while len(messages) < _MOST_MESSAGES:
+                messages.append(self._inbox.get_nowait())
         except queue.Empty:
-            return
+            pass
+        wanted = list(without_repeated(messages))
+        for _ in range(len(messages) - len(wanted)):
+            self.metrics.count("polls")
+        for message in wanted:
+            self._take(message)
 
     def _take(self, message: Message) -> None:
         try:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import queue
-from typing import Union
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import Optional, Union
 
 from forewarn.agent import orders
 from forewarn.agent.approving import Answered
@@ -47,3 +49,24 @@ class Leave:
 
 
 Message = Union[Sighting, Trouble, Ended, Answered, Named, Asked, Inquiry, Nudge, Leave]
+
+
+def without_repeated(messages: Sequence[Message]) -> Iterator[Message]:
+    """The messages, of sightings that say the same one after the other only the first and the last.
+
+    With thousands of events an answer takes longer to note than the endpoint takes to give the next one.
+    """
+    for message, following in zip_longest(messages, messages[1:]):
+        if not _is_repeated(message, following):
+            yield message
+
+
+def _is_repeated(message: Message, following: Optional[Message]) -> bool:
+    return (
+        isinstance(message, Sighting)
+        and isinstance(following, Sighting)
+        and message.is_unchanged
+        and following.is_unchanged
+        and not message.is_anew
+        and message.endpoint == following.endpoint
+    )

@@ -11,7 +11,6 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ROOT = 0
 _MOST_LINKS = 40  # as in the kernel
 _IS_POSIX = os.name == "posix"
@@ -46,10 +45,10 @@ def refuse_foreign_directory(place: Path, user: int) -> None:
         _refuse_owner(path, found, trusted | outside)
         # In a sticky directory others can add entries, but cannot replace ours.
         if stat.S_ISDIR(found.st_mode) and not found.st_mode & stat.S_ISVTX:
-            _refuse_writable(path, found)
+            _refuse_writable(path, found, trusted)
     for path, found in own:
         _refuse_owner(path, found, trusted)
-        _refuse_writable(path, found)
+        _refuse_writable(path, found, trusted)
         with os.scandir(path) as entries:
             for entry in entries:
                 _refuse_entry(Path(entry.path), entry.stat(follow_symlinks=False), trusted)
@@ -94,8 +93,9 @@ def _refuse_owner(path: Path, found: os.stat_result, trusted: set[int]) -> None:
         )
 
 
-def _refuse_writable(path: Path, found: os.stat_result) -> None:
-    if found.st_mode & _BY_OTHERS:
+def _refuse_writable(path: Path, found: os.stat_result, trusted: set[int]) -> None:
+    by_group = found.st_mode & stat.S_IWGRP and not _users_of_group(found.st_gid) <= trusted
+    if by_group or found.st_mode & stat.S_IWOTH:
         raise Untrusted(
             f"Other users can write {path} (mode {stat.S_IMODE(found.st_mode):04o}) "
             "and could redirect what the agent writes.",
@@ -109,7 +109,19 @@ def _refuse_entry(path: Path, found: os.stat_result, trusted: set[int]) -> None:
     _refuse_owner(path, found, trusted)
     # The state directory keeps others out of files; a directory in it that everybody can write may be reached.
     if stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_IWOTH:
-        _refuse_writable(path, found)
+        _refuse_writable(path, found, trusted)
+
+
+def _users_of_group(group: int) -> set[int]:
+    """The users of a group. Many systems give each user a group of its own, which may write the user's files."""
+    import grp  # noqa: PLC0415 - only where a group may write; there is none on Windows
+    import pwd  # noqa: PLC0415 - the same
+
+    try:
+        named = set(grp.getgrgid(group).gr_mem)
+    except KeyError:
+        named = set()
+    return {user.pw_uid for user in pwd.getpwall() if user.pw_gid == group or user.pw_name in named}
 
 
 def _owners_outside_namespace() -> set[int]:

@@ -99,7 +99,7 @@ def judge_anew(case: Case, viewpoint: Viewpoint, *, is_named: bool = True) -> Ca
 def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
     """What it means that an event is there. None: it was over, and what is under way for that ends first."""
     at = sighting.at
-    if case is not None and case.is_open:
+    if case is not None and case.is_open and event != case.event:
         event = _completed(event, case.event)
     if case is None:
         return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)

@@ -55,6 +55,7 @@ class Runner:
         self._committed = plane.world.number  # at that time
         self._outage: str | None = None  # why the store cannot be used, until a probe succeeds
         self._tick_problem: str | None = None  # why the last tick failed
+        self._loop_bug: str | None = None  # the last bug of a flush, a probe or a prune that was logged
 
     def start(self) -> None:
         """Begin to tick."""
@@ -141,6 +142,7 @@ class Runner:
         longest = _SOON_SECONDS if self._plane.wants_flush else _PROBE_SECONDS
         if self._plane.retention.is_due:
             longest = _PRUNE_SECONDS
+        longest = min(longest, max(0.0, self._probed_at + _PROBE_SECONDS - time.monotonic()))
         if self._timekeeper is not None:
             return self._timekeeper.until_next(_PLAY_STEP_SECONDS) if self._timekeeper.rate else longest
         wake = self._plane.next_wake()
@@ -156,12 +158,13 @@ class Runner:
             self._plane.tick()
         except StoreError as problem:
             self._note_outage(problem)
+            self._tick_problem = str(problem)  # only a tick that succeeds ends it, not a probe
         except Exception as problem:
             if self._tick_problem is None:
                 log.exception("tick failed")
             self._tick_problem = f"The last tick failed: {problem}"
         else:
-            if self._tick_problem is not None:
+            if self._tick_problem is not None and self._outage is None:
                 log.info("tick recovered")
             self._tick_problem = None
 
@@ -173,21 +176,29 @@ class Runner:
                 self._probed_at = time.monotonic()
             if time.monotonic() - self._probed_at < _PROBE_SECONDS:
                 return
-        try:
-            self._plane.probe_store()
-        except Exception as problem:  # noqa: BLE001 - whatever it is, nothing can be kept
-            self._note_outage(problem)
-        else:
-            if self._outage is not None:
-                log.info("store available")
+        if self._try("probe", self._plane.probe_store) and self._outage is not None and self._tick_problem is None:
+            log.info("store available")
             self._outage = None
         self._probed_at = time.monotonic()
 
-    def _note_outage(self, problem: Exception) -> None:
-        """Log the outage once; a successful probe ends it."""
+    def _try(self, chore: str, act: Callable[[], object]) -> bool:
+        """Do a chore; log a store that fails as an outage, and a bug as what it is, once."""
+        try:
+            act()
+        except StoreError as problem:
+            self._note_outage(problem)
+        except Exception as problem:
+            if self._loop_bug != str(problem):
+                self._loop_bug = str(problem)
+                log.exception("plane chore failed unexpectedly", chore=chore)
+        else:
+            return True
+        return False
+
+    def _note_outage(self, problem: StoreError) -> None:
+        """Log the outage once; a successful tick and a successful probe end it."""
         if self._outage is None:
-            told = {"hint": problem.hint} if isinstance(problem, StoreError) else {"exc_info": problem}
-            log.error("store unavailable", problem=str(problem), **told)
+            log.error("store unavailable", problem=str(problem), hint=problem.hint)
         self._outage = str(problem)
 
     def _flush_now_and_then(self) -> None:
@@ -197,10 +208,7 @@ class Runner:
 
     def _flush(self) -> None:
         self._flushed_at = time.monotonic()
-        try:
-            self._plane.flush()
-        except Exception as problem:  # noqa: BLE001 - the next flush writes it all
-            self._note_outage(problem)
+        self._try("flush", self._plane.flush)  # if it fails, the next one writes it all
 
     def _prune_while_idle(self) -> None:
         """Let go of a little of what is too old; not while somebody waits, and not one batch upon the other."""
@@ -209,10 +217,7 @@ class Runner:
             return
         if time.monotonic() - self._pruned_at < _PRUNE_SECONDS:
             return
-        try:
-            retention.prune()
-        except Exception as problem:  # noqa: BLE001 - what is old stays a little longer
-            self._note_outage(problem)
+        if not self._try("prune", retention.prune):
             retention.put_off()
         self._pruned_at = time.monotonic()
 

@@ -18,7 +18,7 @@ from sqlalchemy import exc
 
 from forewarn.clock import Clock
 from forewarn.core.operation import Attempt
-from forewarn.errors import ConfigError
+from forewarn.errors import ConfigError, StoreUnavailable
 
 _SQLITE_SCHEMA = """
 CREATE TABLE IF NOT EXISTS effects (
@@ -91,6 +91,7 @@ class _FileLedger:
     """A SQLite file, or memory."""
 
     def __init__(self, path: Path | None) -> None:
+        self._path = path
         self._connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False)
         self.close = self._connection.close
         try:
@@ -98,12 +99,26 @@ class _FileLedger:
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA busy_timeout = 5000")
             self._connection.executescript(_SQLITE_SCHEMA)
+            self._opened = self._identities()
         except BaseException:
             self.close()
             raise
 
     def execute(self, statement: str, values: Row = ()) -> list[Row]:
-        return self._connection.execute(statement, values).fetchall()
+        found = self._connection.execute(statement, values).fetchall()
+        if self._identities() != self._opened:
+            raise StoreUnavailable(
+                f"The file of machines {self._path} was deleted or replaced while the service was using it.",
+                "Put it back, or restart the service to go on from what is there now.",
+            )
+        return found
+
+    def _identities(self) -> list[tuple[int, int]]:
+        """Which files the path and its log name now: SQLite goes on writing to files that are gone."""
+        if self._path is None:
+            return []
+        paths = [path for path in (self._path, Path(f"{self._path}-wal")) if path.exists()]
+        return [(found.st_dev, found.st_ino) for found in map(Path.stat, paths)]
 
 
 class _ServerLedger:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from uvicorn.server import ServerState
 
 from forewarn.errors import ForewarnError
 from forewarn.logs import get_logger
+from forewarn.operator.pacing import Pacer
 from forewarn.operator.refusals import Trouble, refuse
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 
 log = get_logger()
 
-IS_CONNECTED = "forewarn.is_connected"  # in the scope of a request: whether its client is still there
+_CONNECTION = "forewarn.connection"  # in the scope of a request
 _LINGER_SECONDS = 1.0  # for a client to read why it was refused
 _HEAD_PIECE = 1024
 _BODY_PIECE = 16 * 1024
@@ -55,7 +57,7 @@ class OperatorLimits:
 IN_WORDS = MappingProxyType(
     {
         "connections": "open connections, `/v1/stream` included (`--operator-connections`); a new connection then "
-        "replaces the one that has waited longest for its client, or is closed at once if all are busy",
+        "replaces the one that has waited longest for its client or turn, or is closed at once if all are busy",
         "target_bytes": "bytes of a request's target, that is path and query; then 414",
         "head_bytes": "bytes of request line and headers, or of trailers; then 431",
         "header_fields": "headers of a request; then 431",
@@ -81,6 +83,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._socket = accepted
         self._deadline: asyncio.TimerHandle | None = None
         self._stall: asyncio.TimerHandle | None = None
+        self._waits_for_turn = False  # the request is paced, and not begun yet
         self._is_made = False  # a TLS handshake comes first
         self._lost = asyncio.Event()
         self._awaits_head = True
@@ -220,7 +223,8 @@ class OperatorConnection(HttpToolsProtocol):
         self._awaits_head = True
         self._has_begun = False
         self._clear_deadline()
-        if not self.cycle.response_complete:  # some requests are answered before their body is complete
+        is_answered = self.cycle.response_complete  # as some are before their body is complete
+        if not is_answered and not self._waits_for_turn:
             self._server.end_wait(self)
         super().on_message_complete()
 
@@ -298,12 +302,25 @@ class OperatorConnection(HttpToolsProtocol):
         """Whether the client is still there; any thread may ask."""
         return not self._lost.is_set()
 
+    @contextmanager
+    def waiting_for_turn(self) -> Iterator[None]:
+        """Let a new connection replace this one inside the block: nothing is done for its request yet."""
+        self._waits_for_turn = True
+        if self.is_connected():
+            self._server.begin_wait(self)
+        try:
+            yield
+        finally:
+            self._waits_for_turn = False
+            if self._awaits_head:  # the request is complete
+                self._server.end_wait(self)
+
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let the application answer; refuse the request if the service stops meanwhile.
 
         A response that cannot be completed is cut off: a client must not mistake a part for the whole.
         """
-        scope[IS_CONNECTED] = self.is_connected
+        scope[_CONNECTION] = self
         has_started = False
 
         async def send_and_note(message: Any) -> None:  # noqa: ANN401 - what ASGI sends
@@ -326,6 +343,19 @@ class OperatorConnection(HttpToolsProtocol):
                 answer = refuse(Trouble.STOPPING, "The service is stopping.", "Try again when it is back.")
                 answer.headers["Connection"] = "close"
                 await answer(scope, receive, send)
+
+
+def is_connected(scope: Scope) -> bool:
+    """Whether the client of a request is still there."""
+    connection: OperatorConnection | None = scope.get(_CONNECTION)
+    return connection is None or connection.is_connected()
+
+
+async def await_turn(pacer: Pacer, scope: Scope) -> None:
+    """Return when it is a request's turn, or when its client has gone."""
+    connection: OperatorConnection | None = scope.get(_CONNECTION)
+    with nullcontext() if connection is None else connection.waiting_for_turn():
+        await pacer.turn(lambda: is_connected(scope))
 
 
 _OBJECTIONS = {

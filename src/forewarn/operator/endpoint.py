@@ -26,7 +26,7 @@ from forewarn.control.runner import Runner
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
 from forewarn.errors import Stopping, StoreError
-from forewarn.operator.connection import IS_CONNECTED
+from forewarn.operator.connection import await_turn, is_connected
 from forewarn.operator.guard import caller_of, forbid
 from forewarn.operator.pacing import Pacer, pacer_for_strangers, pacer_for_tokens
 from forewarn.operator.readers import ClientGone, ReaderPool, TooBusy
@@ -100,7 +100,7 @@ class Call:
 
     def is_wanted(self) -> bool:
         """Whether the client still waits for the answer; any thread may ask."""
-        return client_waits(self.request)
+        return is_connected(self.request.scope)
 
     async def on_plane(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let the plane's thread do it; a read only if the client still waits for it then."""
@@ -154,12 +154,6 @@ class Page:
 
     limit: int
     after: str | None
-
-
-def client_waits(request: Request) -> bool:
-    """Whether the client of a request is still connected."""
-    is_connected: Callable[[], bool] | None = request.scope.get(IS_CONNECTED)
-    return is_connected is None or is_connected()
 
 
 def whole_number(text: str) -> int | None:
@@ -249,7 +243,7 @@ def route(endpoint: Endpoint) -> Route:
             return answer
         try:
             if endpoint.is_paced:
-                await request.app.state.office.tokens.turn(partial(client_waits, request))
+                await await_turn(request.app.state.office.tokens, request.scope)
             is_dry_run = endpoint.dry_answer is not None and request.query_params.get(DRY_RUN) == "true"
             body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
             call = Call(request, request.app.state.office, is_dry_run)

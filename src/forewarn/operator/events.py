@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Annotated
@@ -17,6 +18,7 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
 from forewarn.core.requests.notices import has_ended
 from forewarn.core.requests.postpone import Postponement
+from forewarn.errors import StoreUnavailable
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
@@ -171,11 +173,16 @@ async def cancel(call: Call, _: Nothing) -> CancelledView | Refusal:
         found = _find_open(plane, call.path("id"), "cancelled")
         if isinstance(found, Refusal):
             return found
-        named = {event.id for event in plane.world.events_of(found.operation) if event.phase.is_open}
+        open_events = [event for event in plane.world.events_of(found.operation) if event.phase.is_open]
+        named = {event.id for event in open_events}
         if refusal := plane.cancel(found.operation, call.actor):
             return refusal
-        with plane.store.transaction() as transaction:
-            events = history.events_of(transaction.connection, found.operation)
+        try:
+            with plane.store.transaction() as transaction:
+                events = history.events_of(transaction.connection, found.operation)
+        except StoreUnavailable:  # the cancellation is kept, and has to be answered
+            ended_at = plane.clock.now()
+            events = [replace(each, phase=Phase.CANCELLED, ended_at=ended_at) for each in open_events]
         now = plane.clock.now()
         views = {event.id: event_view(plane.world, event, now) for event in events}
         asked = views[found.id]

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Match, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from forewarn.operator.connection import IS_CONNECTED
+from forewarn.operator.connection import await_turn
 from forewarn.operator.pacing import Pacer
 from forewarn.operator.refusals import OCCASIONS, Trouble, refuse
 from forewarn.operator.roles import Role
@@ -88,7 +88,7 @@ class Guard:
         """Judge the headers, then hand on."""
         answer = self._judge(scope) if scope["type"] == "http" else None
         if isinstance(answer, Stranger):
-            await self._strangers.turn(scope.get(IS_CONNECTED, lambda: True))
+            await await_turn(self._strangers, scope)
             await self._sign_in.make_wait(answer)
             answer = turn_away(scope, answer)
         await (answer or self._app)(scope, receive, send)

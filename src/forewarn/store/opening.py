@@ -103,9 +103,11 @@ class Opened:
             self._file.verify()
 
     def verify_room(self) -> None:
-        """Raise `StoreUnavailable` when there is no room left for changes; a server says so itself."""
+        """Raise when the disk has no room left for changes."""
         if self._file is not None:
             self._file.verify_space()
+        if self._server is not None:
+            self._server.verify_room(self.alive())
 
     def _connect(self) -> sa.Connection:
         """A new connection; a server that could not be reached is left alone for a moment."""

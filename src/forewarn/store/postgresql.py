@@ -34,6 +34,9 @@ SET tcp_keepalives_interval = 2;
 SET tcp_keepalives_count = 3;
 SET tcp_user_timeout = 10000
 """
+_PROBE_TABLE = "CREATE TABLE IF NOT EXISTS store_probe (filler TEXT NOT NULL) WITH (fillfactor = 10)"
+_PROBE_ROW = "INSERT INTO store_probe VALUES (repeat('x', 600))"  # a page each: more than the fill factor admits
+_MOST_PROBE_ROWS = 64
 
 
 class _Connection(psycopg.Connection[Any]):
@@ -77,6 +80,7 @@ class PostgresqlServer:
         )
         event.listen(self.engine, "connect", lambda connection, _record: connection.execute(_SESSION))
         self._sessions: dict[int, sa.Row[Any]] = {}  # the last to hold each lock
+        self._probes: int | None = None  # rows in the probe table; None: not known yet
 
     def take_lock(self, connection: sa.Connection, key: int, wait_seconds: int = 0) -> bool:
         """Take a lock that the session holds until it ends; False: somebody else has it."""
@@ -93,6 +97,16 @@ class PostgresqlServer:
         return (
             wait_seconds > 0 and _is_free_within(connection, key, wait_seconds) and self.take_lock(connection, key)
         )
+
+    def verify_room(self, connection: sa.Connection) -> None:
+        """Let a table grow by a page, which fails when the server's disk is full."""
+        if self._probes is None:
+            connection.exec_driver_sql(_PROBE_TABLE)
+        if self._probes is None or self._probes >= _MOST_PROBE_ROWS:
+            connection.exec_driver_sql("TRUNCATE store_probe")
+            self._probes = 0
+        connection.exec_driver_sql(_PROBE_ROW)
+        self._probes += 1
 
     def answer_within(self, connection: sa.Connection, seconds: float | None) -> None:
         """From now on give up on a connection that is silent for so long; None: never."""

@@ -215,7 +215,7 @@ class SqlStore:
 
     def verify_room(self) -> None:
         """Raise `StoreUnavailable` when the disk has no room for changes."""
-        self._opened.verify_room()
+        self._guarded(self._opened.verify_room)
 
     @contextmanager
     def loading(self) -> Iterator[None]:

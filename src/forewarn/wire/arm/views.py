@@ -19,7 +19,7 @@ from forewarn.core.terms import Action, AutoApproval, Priority, VmState
 from forewarn.core.world import World
 from forewarn.wire.arm.ids import COMPUTE, SCALE_SETS, VMS, Ids
 from forewarn.wire.arm.keeping import Json, merge
-from forewarn.wire.imds.arm_model import size_of
+from forewarn.wire.imds.arm_model import location_in, size_of
 from forewarn.wire.imds.compute import DEFAULT_SIZE
 from forewarn.wire.imds.instance import Site
 from forewarn.wire.times import iso_duration
@@ -83,7 +83,8 @@ class Views:
             view["instanceId"] = str(vm.instance)
         if vm.zone is not None:
             view["zones"] = [vm.zone]
-        return self._over(vm.kept, view, _VM_BASE)
+        location = location_in(owner.kept) if isinstance(owner, ScaleSet) else ""
+        return self._over(vm.kept, view, _VM_BASE | ({"location": location} if location else {}))
 
     def is_in(self, vm: Vm, location: str) -> bool:
         """Whether a client that asks for the location's VMs means this one, too."""

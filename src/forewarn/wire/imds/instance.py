@@ -57,7 +57,9 @@ def _compute(subject: Subject, site: Site) -> Tree:
     disk = f"{vm.name}_OsDisk_1"
     ours: Tree = {
         "evictionPolicy": str(vm.eviction_policy) if vm.priority == "Spot" else "",
-        "location": arm_model.location_in(vm.kept) or site.location,
+        "location": arm_model.location_in(vm.kept)
+        or (arm_model.location_in(owner.kept) if owner is not None else "")
+        or site.location,
         "name": vm.name,
         "osProfile": {"computerName": vm.computer_name or vm.name},
         "placementGroupId": "" if vm.placement_group is None else vm.scope,
