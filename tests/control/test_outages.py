@@ -45,7 +45,7 @@ def test_probe_that_succeeds_does_not_end_an_outage_that_ticks_still_meet(monkey
 
 @pytest.mark.parametrize(
     "do",
-    [Runner._flush, lambda runner: go_round(runner), Runner._prune_while_idle],
+    [Runner._flush, go_round, Runner._prune_while_idle],
     ids=["flush", "probe", "prune"],
 )
 def test_bug_in_a_chore_is_logged_once_and_not_taken_for_an_outage(

@@ -6,7 +6,7 @@ import asyncio
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -78,6 +78,17 @@ class Listener:
         wait_until(lambda: any(each._deadline for each in list(self.server._open)), "the connection")
         (connection,) = self.server._open
         return connection
+
+    def count_rounds(self) -> Callable[[], int]:
+        """Count the rounds of the loop from now on."""
+        rounds = [0]
+
+        def count() -> None:
+            rounds[0] += 1
+            self._loop.call_soon(count)
+
+        self.soon(count)
+        return lambda: rounds[0]
 
     def time_out(self, connection: OperatorConnection) -> None:
         """Let the deadline of a connection pass now."""

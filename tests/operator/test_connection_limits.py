@@ -256,7 +256,7 @@ def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answe
         wire.sendall(b"GET /later HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert listener.is_asked.wait(30)
         (connection,) = listener.server._open
-        wire.setblocking(False)
+        wire.settimeout(0)
         with contextlib.suppress(BlockingIOError):  # once the buffers of the kernel are full
             for _ in range(200):
                 wire.send(GET * 5000)
@@ -265,6 +265,71 @@ def test_pipelined_requests_are_neither_parsed_nor_read_while_one_is_being_answe
         assert len(connection._held) <= 1024 * 1024
         assert len(connection.pipeline) == 0
         assert connection.flow.read_paused
+
+
+# Turns at parsing.
+
+
+def chunked(data: bytes, size: int) -> bytes:
+    chunks = (data[start : start + size] for start in range(0, len(data), size))
+    return b"".join(b"%x\r\n%s\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+
+
+CHUNKED = b"POST /body HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_body_in_small_chunks_is_parsed_in_small_pieces_with_guests_answered_in_between():
+    with listening(**LONG) as listener, listener.connect() as wire:
+        pieces: list[int] = []
+        connection = listener.only_connection()
+        feed = connection.parser
+
+        class Counting:
+            def feed_data(self, data: bytes) -> None:
+                pieces.append(len(data))
+                feed.feed_data(data)
+
+            def __getattr__(self, name: str) -> object:
+                return getattr(feed, name)
+
+        connection.parser = Counting()
+        rounds = listener.count_rounds()
+        wire.sendall(CHUNKED + chunked(b"x" * 9000, size=1))
+        answered = status(wire)
+
+    assert answered == 200
+    assert max(pieces) <= 1024
+    assert rounds() >= len(pieces)
+
+
+@pytest.mark.parametrize(("size", "expected"), [(1, 431), (10, 200)])
+def test_body_that_is_mostly_chunk_headers_is_refused(size: int, expected: int):
+    with listening(head_bytes=4096, **LONG) as listener, listener.connect() as wire:
+        wire.sendall(CHUNKED + chunked(b"x" * 20_000, size))
+
+        assert status(wire) == expected
+
+
+def test_large_body_arrives_whole():
+    with listening(**LONG) as listener, listener.connect() as wire:
+        size = 20 * 1024 * 1024
+        wire.sendall(b"POST /body HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % size + bytes(size))
+        answered = answer(wire)
+
+    assert answered.endswith(b"%d" % size)
+
+
+def test_client_that_closes_behind_pipelined_requests_fills_no_log(caplog: pytest.LogCaptureFixture):
+    with listening() as listener:
+        for _ in range(20):
+            with listener.connect() as wire:
+                wire.sendall(GET * 2)
+        with listener.connect() as wire:
+            wire.sendall(GET)
+            assert status(wire) == 200
+        wait_until(lambda: not listener.server._open, "the connections to be closed")
+
+    assert caplog.records == []
 
 
 # TLS.

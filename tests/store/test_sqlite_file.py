@@ -317,3 +317,35 @@ def test_log_that_starts_over_many_times_is_no_damage(file: Path, store: SqlStor
 
         assert reader.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert log < 1500 * 4120
+
+
+def test_database_cut_in_half_is_noticed_by_the_probe(file: Path, store: SqlStore):
+    run_sql(file, "PRAGMA wal_checkpoint(TRUNCATE)")
+    keep_something(store)
+    store.verify_room()
+
+    os.truncate(file, file.stat().st_size // 2)
+
+    with pytest.raises(StoreUnavailable, match="was truncated"):
+        store.verify_room()
+
+
+_EMPTY_INDEX = """
+import os, sys
+from forewarn.errors import StoreUnavailable
+from forewarn.store.sql import SqlStore
+
+store = SqlStore(f"sqlite:///{sys.argv[1]}")
+os.truncate(f"{sys.argv[1]}-shm", 0)
+try:
+    with store.transaction():
+        pass
+except StoreUnavailable:
+    os._exit(7)  # SQLite would look into the index, and the kernel end the process
+"""
+
+
+def test_emptied_index_is_noticed_before_sqlite_looks_into_it(file: Path):
+    ended = subprocess.run([sys.executable, "-c", _EMPTY_INDEX, str(file)], check=False)
+
+    assert ended.returncode == 7

@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
-from typing import Optional, Union
+from typing import Union
 
 from forewarn.agent import orders
 from forewarn.agent.approving import Answered
@@ -61,7 +61,7 @@ def without_repeated(messages: Sequence[Message]) -> Iterator[Message]:
             yield message
 
 
-def _is_repeated(message: Message, following: Optional[Message]) -> bool:
+def _is_repeated(message: Message, following: object) -> bool:
     return (
         isinstance(message, Sighting)
         and isinstance(following, Sighting)

@@ -384,6 +384,7 @@ class ControlPlane(Requests):
         self.store.verify_room()
         self._allow_for_step()
         with self._transaction() as transaction:
+            transaction.look_at_every_table()
             transaction.keep_mark(self._watch.mark(), self._shown)
         self._shown_written = self._shown
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT, FlowControl
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from forewarn.errors import ForewarnError
@@ -32,10 +33,10 @@ log = get_logger()
 
 _CONNECTION = "forewarn.connection"  # in the scope of a request
 _LINGER_SECONDS = 1.0  # for a client to read why it was refused
-_HEAD_PIECE = 1024
-_BODY_PIECE = 16 * 1024
+_SMALL_PIECE = 1024  # of a head, or of a body in chunks: each may hold hundreds of parts
+_LARGE_PIECE = 16 * 1024  # of a body whose length is known
 _MOST_PIPELINED = 64  # requests in one piece behind the one that is being answered
-_MOST_HELD_BYTES = 1024 * 1024  # unparsed bytes behind a request that is being answered
+_MOST_HELD_BYTES = 1024 * 1024  # unparsed bytes; reading pauses while there are any
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,19 @@ IN_WORDS = MappingProxyType(
 )
 
 
+class _Flow(FlowControl):
+    """Reads no more from a client while bytes of its are held."""
+
+    def __init__(self, transport: asyncio.Transport, held: bytearray) -> None:
+        super().__init__(transport)
+        self._held = held
+
+    def resume_reading(self) -> None:
+        """Read on, as the application wishes, once everything held has been parsed."""
+        if not self._held:
+            super().resume_reading()
+
+
 class OperatorConnection(HttpToolsProtocol):
     """Serves one client within the limits."""
 
@@ -88,17 +102,20 @@ class OperatorConnection(HttpToolsProtocol):
         self._lost = asyncio.Event()
         self._awaits_head = True
         self._has_begun = False  # whether a byte of the awaited head has come
-        self._overhead = 0  # bytes since the last byte of a body, or since the last request
+        self._overhead = 0  # bytes of the awaited head, or around the parts of a body
+        self._is_chunked = False
         self._field_count = 0
         self._body_bytes = 0
         self._objection: Trouble | None = None
         self._held = bytearray()
+        self._running: RequestResponseCycle | None = None
 
     # The transport's calls.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Expect a request."""
         super().connection_made(transport)
+        self.flow = _Flow(transport, self._held)
         self._is_made = True
         self._set_deadline(self._limits.head_seconds)
 
@@ -108,16 +125,26 @@ class OperatorConnection(HttpToolsProtocol):
         self._clear_deadline()
         self.resume_writing()
         self._server.forget(self)
+        if self._running is not None:  # uvicorn knows only the newest of pipelined requests
+            self._running.disconnected = True
+            self._running.message_event.set()
         super().connection_lost(problem)
 
+    def eof_received(self) -> None:
+        """Take a client that sends no more for gone; the transport closes before it reports that."""
+        if self._running is not None:
+            self._running.disconnected = True
+
     def data_received(self, data: bytes) -> None:
-        """Parse what has come, unless a request is still being answered."""
+        """Keep what has come until it is this connection's turn to be parsed, and read no more meanwhile."""
         if self._objection is not None:
             return
-        if self._held:
-            self._hold(data)
-            return
-        self._parse(data)
+        self._held += data
+        self.flow.pause_reading()
+        if len(self._held) > _MOST_HELD_BYTES:
+            self.abort()
+        else:
+            self._parse_soon()
 
     def pause_writing(self) -> None:
         """Give the client some time to take its response."""
@@ -143,34 +170,44 @@ class OperatorConnection(HttpToolsProtocol):
         else:
             self.abort()
 
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:  # noqa: ANN401 - as uvicorn has it
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
     # Parsing.
 
-    def _parse(self, data: bytes | bytearray) -> None:
-        rest = memoryview(bytes(data) if isinstance(data, bytearray) else data)
-        while rest and not self.transport.is_closing():
-            if self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete:
-                self._hold(rest)
-                return
-            if self._awaits_head and not self._has_begun:
-                self._has_begun = True
-                if self._deadline is None:
-                    self._set_deadline(self._limits.head_seconds)
-            size = _HEAD_PIECE if self._awaits_head else _BODY_PIECE
-            piece, rest = rest[:size], rest[size:]
-            self._overhead += len(piece)
-            super().data_received(piece)  # type: ignore[arg-type] # the parser takes any buffer
-            if self._overhead > self._limits.head_bytes:
-                self._objection = self._objection or Trouble.HEAD_TOO_LARGE
-            if self._objection is not None:
-                self._object(self._objection)
-                return
+    def _parse_soon(self) -> None:
+        """Parse what is held, after other connections and guests; not while a request is being answered."""
+        if self._held and not self._is_answering():
+            self._server.parse_soon(self)
 
-    def _hold(self, data: bytes | memoryview) -> None:
-        """Keep bytes of later requests unparsed, and read no more, until this one is answered."""
-        self._held += data
-        self.flow.pause_reading()
-        if len(self._held) > _MOST_HELD_BYTES:
-            self.abort()
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.more_body and not self.cycle.response_complete
+
+    def parse_piece(self) -> None:
+        """Parse one piece of what is held."""
+        if self._objection is not None or self._lost.is_set() or self.transport.is_closing():
+            self._held.clear()
+            return
+        if self._is_answering():
+            return
+        if self._awaits_head and not self._has_begun:
+            self._has_begun = True
+            if self._deadline is None:
+                self._set_deadline(self._limits.head_seconds)
+        size = _SMALL_PIECE if self._awaits_head or self._is_chunked else _LARGE_PIECE
+        piece = bytes(self._held[:size])
+        del self._held[:size]
+        self._overhead += len(piece)
+        super().data_received(piece)
+        if self._overhead > self._limits.head_bytes + self._body_bytes:  # chunks may be small, but not all of them
+            self._objection = self._objection or Trouble.HEAD_TOO_LARGE
+        if self._objection is not None:
+            self._object(self._objection)
+        elif self._held:
+            self._parse_soon()
+        elif self.cycle is None or len(self.cycle.body) <= HIGH_WATER_LIMIT:
+            self.flow.resume_reading()
 
     # The parser's calls.
 
@@ -202,13 +239,14 @@ class OperatorConnection(HttpToolsProtocol):
         if self._objection is not None:
             return
         self._overhead = 0
+        self._is_chunked = any(name == b"transfer-encoding" for name, _ in self.headers)
         self._awaits_head = False
         self._set_deadline(self._limits.body_seconds)
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
-        self._overhead = 0
+        self._overhead -= len(body)
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
             self._objection = self._objection or Trouble.BODY_TOO_LARGE
@@ -235,11 +273,7 @@ class OperatorConnection(HttpToolsProtocol):
             return
         if self.cycle.response_complete or self.cycle.more_body:
             self._server.begin_wait(self)
-        if self.transport.is_closing():
-            return
-        if self._held:
-            held, self._held = self._held, bytearray()
-            self._parse(held)
+        self._parse_soon()
 
     # Deadlines and refusals.
 

@@ -5,9 +5,10 @@ A handler gets a `Call` and returns a value to be sent, or a `Refusal`, whose st
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
@@ -48,6 +49,7 @@ LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
 LARGEST_BULKY_BODY = 64 * 1024 * 1024
 CSV = "text/csv"
 DRY_RUN = "dry_run"
+_MOST_BULKY_BODIES = 2  # in memory at once
 _RETRY_READ_SECONDS = 5
 _READS = {"GET", "HEAD"}
 _MOST_DIGITS = 18  # of a number that a store can hold
@@ -70,6 +72,7 @@ class Office:
     strangers: Pacer = field(default_factory=pacer_for_strangers)
     tokens: Pacer = field(default_factory=pacer_for_tokens)
     conduct: Conduct | None = None  # what guests do, where somebody looks on
+    bulky_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_BULKY_BODIES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,7 +248,9 @@ def route(endpoint: Endpoint) -> Route:
             if endpoint.is_paced:
                 await await_turn(request.app.state.office.tokens, request.scope)
             is_dry_run = endpoint.dry_answer is not None and request.query_params.get(DRY_RUN) == "true"
-            body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
+            room = request.app.state.office.bulky_bodies if endpoint.is_bulky else nullcontext()
+            async with room:
+                body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
             call = Call(request, request.app.state.office, is_dry_run)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
             return await _answer(call, endpoint, outcome)

@@ -64,6 +64,7 @@ class OperatorServer(uvicorn.Server):
         self._bound = bound
         self._open: set[OperatorConnection] = set()
         self._waiting: dict[OperatorConnection, None] = {}  # for their clients; longest first
+        self._to_parse: dict[OperatorConnection, None] = {}  # in turn
         self._opening: set[asyncio.Task[None]] = set()
         self._exhaustion = ExhaustionLog("operators", now)
         self._full_since_log = 0
@@ -186,6 +187,24 @@ class OperatorServer(uvicorn.Server):
             self._full_logged_at, self._full_since_log = now, 0
 
     # What connections report.
+
+    def parse_soon(self, connection: OperatorConnection) -> None:
+        """Let the connection parse a piece when it is its turn.
+
+        One piece of all connections in each round of the loop: guests are answered in between.
+        """
+        if connection in self._to_parse:
+            return
+        if not self._to_parse:
+            asyncio.get_running_loop().call_soon(self._parse_next)
+        self._to_parse[connection] = None
+
+    def _parse_next(self) -> None:
+        connection = next(iter(self._to_parse))
+        del self._to_parse[connection]
+        if self._to_parse:
+            asyncio.get_running_loop().call_soon(self._parse_next)
+        connection.parse_piece()
 
     def begin_wait(self, connection: OperatorConnection) -> None:
         """The connection waits for its client: to send a request, or to read an answer that is complete."""

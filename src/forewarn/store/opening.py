@@ -105,6 +105,7 @@ class Opened:
     def verify_room(self) -> None:
         """Raise when the disk has no room left for changes."""
         if self._file is not None:
+            self._file.verify_size()
             self._file.verify_space()
         if self._server is not None:
             self._server.verify_room(self.alive())

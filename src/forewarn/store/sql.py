@@ -112,6 +112,11 @@ class Transaction:
         row = (number, shown, mark.epoch, mark.elapsed // _MICROSECOND, micros(mark.now))
         self.connection.exec_driver_sql(self._statements.update_mark, row)
 
+    def look_at_every_table(self) -> None:
+        """Raise unless every table can be read, and no other session keeps it locked."""
+        for table in TABLE_OF.values():
+            self.connection.execute(sa.select(sa.literal(1)).select_from(table).limit(1)).all()
+
     def keep_mark(self, mark: ClockMark, shown: int) -> None:
         """Write down what the clocks show, and up to which commit guests have been shown everything."""
         self._write_mark(mark, self.number, shown)

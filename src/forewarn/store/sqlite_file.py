@@ -21,6 +21,8 @@ from forewarn.errors import StoreError, StoreUnavailable
 
 _INDEX_HEADER = struct.Struct("=14xHI4x2I8s8x")  # page size, last frame, checksum of the last frame, salt
 _INDEX_COPIES = 2
+_HEADER = struct.Struct(">16xH10xI")  # of the database: page size, number of pages
+_LARGEST_PAGE = 65536  # which the header calls 1
 _LOG_HEADER_BYTES, _LOG_SALT = 32, slice(16, 24)
 _FRAME_HEADER_BYTES, _FRAME_SALT, _FRAME_CHECKSUM = 24, slice(8, 16), slice(16, 24)
 _SHARED_FIRST, _SHARED_BYTES = 0x40000002, 510  # what SQLite locks for as long as it has the file open
@@ -130,6 +132,8 @@ class SqliteFile:
         before = b""
         for _ in range(_MOST_READS):
             index = os.pread(self._indexes[-1], _INDEX_COPIES * _INDEX_HEADER.size, 0)
+            if len(index) < _INDEX_COPIES * _INDEX_HEADER.size:
+                raise self._lost("has a damaged -shm file", "Restart the service")
             first, second = index[: _INDEX_HEADER.size], index[_INDEX_HEADER.size :]
             if first != second:
                 continue
@@ -186,6 +190,19 @@ class SqliteFile:
         for path in (self._path, self._log_path, self._index_path):
             with suppress(FileNotFoundError):
                 Path(path).chmod(0o600)
+
+    def verify_size(self) -> None:
+        """Raise when the database file has fewer pages than it says; SQLite notices only when it reads them."""
+        if self._lock is None:
+            return
+        for _ in range(_MOST_READS):  # another process may be copying the log into it
+            header, size = os.pread(self._lock, _HEADER.size, 0), os.fstat(self._lock).st_size
+            if len(header) < _HEADER.size:
+                return  # nothing was written to it yet
+            raw_page, pages = _HEADER.unpack(header)
+            if size >= pages * (raw_page if raw_page > 1 else _LARGEST_PAGE):
+                return
+        raise self._lost("was truncated", "Put its content back")
 
     def verify_space(self) -> None:
         """Raise when the disk is too full for a change that needs more room than the probe."""
