@@ -1,8 +1,8 @@
 #!/bin/sh
-# A forewarn of its own for a client that can be told where to ask; then a reboot. Needs forewarn and curl.
+# Start a service and a client whose address can be set, then test a reboot. Needs forewarn and curl.
 set -eu
 
-# In memory, with a clock that stands until it is moved. Whoever calls from this machine is web-0.
+# In memory, with a clock that stands still until it is advanced. Every caller from this machine is web-0.
 forewarn serve --store sqlite:// --clock virtual --fleet examples/web.toml --guest web-0 >forewarn.log &
 service=$!
 

@@ -1,11 +1,11 @@
-"""A small application that minds maintenance: it sits out a freeze, and saves its work before anything worse."""
+"""A small application that sits out a freeze and saves its work before any longer maintenance."""
 
 import json
 from urllib.request import Request, urlopen
 
 
 class Application:
-    """What it does in one round of its loop is in `look`; how often it looks is not what its tests are about."""
+    """`look` is one round of the application's loop. Its tests do not depend on how often it looks."""
 
     def __init__(self, root: str, name: str) -> None:
         self._address = f"{root}/metadata/scheduledevents?api-version=2020-07-01"
@@ -14,7 +14,7 @@ class Application:
         self.saved = 0
 
     def look(self) -> None:
-        """Read what is coming, prepare for it, and let it come."""
+        """Read the events of this VM, prepare for them and approve them."""
         mine = [event for event in self._ask()["Events"] if self._name in event["Resources"]]
         serious = [event for event in mine if event["EventType"] != "Freeze"]
         if serious and self.is_serving:

@@ -7,14 +7,14 @@ def application(forewarn):
     return Application(forewarn.vm("web_0", availability_set="web", priority="Spot").url, "web_0")
 
 
-def test_a_freeze_of_some_seconds_is_sat_out(forewarn, application):
+def test_application_keeps_serving_during_a_short_freeze(forewarn, application):
     event = forewarn.maintain("web_0", "Freeze", duration_seconds=9)
     forewarn.clock.until(event, "Started")
     application.look()
     assert application.is_serving
 
 
-def test_work_is_saved_before_a_reboot_is_approved(forewarn, application):
+def test_application_saves_its_work_before_it_approves_a_reboot(forewarn, application):
     event = forewarn.restart("web_0")
     application.look()
     event.expect_approved(by="web_0")
@@ -24,7 +24,7 @@ def test_work_is_saved_before_a_reboot_is_approved(forewarn, application):
     assert application.is_serving
 
 
-def test_an_eviction_is_used_to_the_last_second(forewarn, application):
+def test_application_does_not_approve_an_eviction(forewarn, application):
     event = forewarn.evict("web_0")
     application.look()
     forewarn.clock.advance(seconds=29)
@@ -32,7 +32,7 @@ def test_an_eviction_is_used_to_the_last_second(forewarn, application):
     assert application.saved == 1
 
 
-def test_what_is_called_off_lets_it_serve_again(forewarn, application):
+def test_cancelled_event_returns_application_to_service(forewarn, application):
     event = forewarn.evict("web_0")
     application.look()
     forewarn.cancel(event)

@@ -47,8 +47,8 @@ class Ids:
         return _ID.sub(lambda found: self._real.get(found[0], found[0]), text)
 
 
-def run(command: str, directory: Path, environment: Mapping[str, str]) -> str:
-    """What a command prints, stdout and stderr together; it has to succeed."""
+def run(command: str, directory: Path, environment: Mapping[str, str], status: int = 0) -> str:
+    """Return what a command prints, stdout and stderr together; it must exit with the given status."""
     done = subprocess.run(
         ["bash", "-c", command],
         cwd=directory,
@@ -59,7 +59,7 @@ def run(command: str, directory: Path, environment: Mapping[str, str]) -> str:
         timeout=_COMMAND_SECONDS,
         check=False,
     )
-    assert done.returncode == 0, f"$ {command}\n{done.stdout}"
+    assert done.returncode == status, f"$ {command}\n{done.stdout}"
     return done.stdout
 
 

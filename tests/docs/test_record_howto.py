@@ -8,7 +8,7 @@ from forewarn.recording.tape import Header, Line
 from tests.running import ROOT
 
 PAGE = (ROOT / "docs/howto/record-and-replay.md").read_text()
-TABLE = PAGE.partition("## The file")[2]
+TABLE = PAGE.partition("## File format")[2]
 
 
 def test_the_table_names_every_member_of_every_line():
