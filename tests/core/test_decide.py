@@ -1,0 +1,378 @@
+"""What `decide` wants done next, and when time alone makes it look again."""
+
+from __future__ import annotations
+
+from datetime import time, timedelta
+from typing import Any
+
+import pytest
+
+from forewarn.core.decide import (
+    Begin,
+    Conclude,
+    Finish,
+    Intent,
+    LetGo,
+    Report,
+    Start,
+    decide,
+    next_look,
+    operation_of,
+)
+from forewarn.core.operation import Outcome
+from forewarn.core.window import Window
+from forewarn.core.world import World
+from tests.core.worlds import (
+    NOON,
+    approved,
+    at,
+    availability_set,
+    begun,
+    botched,
+    delete,
+    done,
+    done_turn,
+    fail,
+    failed,
+    host,
+    maintain,
+    minutes,
+    open_turn,
+    report,
+    restart,
+    rollout,
+    row,
+    started,
+    stop,
+    vm,
+    without,
+    world,
+)
+
+H1, H2 = host("h1"), host("h2")
+SOLO, TWIN = vm("solo", "h1"), vm("twin", "h1")
+WEB = (availability_set("web"), vm("web-0", "h1", "web", 0), vm("web-1", "h2", "web", 1))
+PAIR = (vm("web-0", "h1", "web"), vm("web-1", "h1", "web"))  # one update domain: one event
+LOST = (failed("h1"), failed("h2"), SOLO, TWIN)  # nowhere to bring a VM back
+
+
+def decided(found: World, *reports: Report) -> list[Intent]:
+    return decide(found, list(found.operations), NOON, {(each.operation, each.vm): each for each in reports})
+
+
+# What is announced.
+
+
+@pytest.mark.parametrize(
+    ("found", "starting"),
+    [
+        row("an operation whose notice runs waits", world(H1, SOLO, restart("solo", due=15)), []),
+        row("an operation starts when its notice has run out", world(H1, SOLO, restart("solo", due=0)), ["solo"]),
+        row("an approved operation starts at once", world(H1, SOLO, approved(restart("solo"))), ["solo"]),
+        row(
+            "an operation without events starts at once",
+            world(H1, SOLO, stop("solo")),
+            ["solo"],
+        ),
+        row(
+            "operations on different VMs start together, oldest first",
+            world(H1, SOLO, TWIN, restart("solo", due=0, asked=-5), restart("twin", due=0, asked=-6)),
+            ["twin", "solo"],
+        ),
+        row(
+            "of two operations on one VM only the older starts",
+            world(H1, SOLO, restart("solo", due=0, asked=-5), delete("solo", due=0, asked=-4)),
+            ["solo"],
+        ),
+        row(
+            "of two operations of the same instant the one with the lower id is first",
+            world(H1, SOLO, TWIN, restart("twin", due=0, asked=-5), restart("solo", due=0, asked=-5)),
+            ["solo", "twin"],
+        ),
+    ],
+)
+def test_of_what_is_announced_decide_starts_what_nothing_holds(found: World, starting: list[str]):
+    assert [intent.operation.split()[1] for intent in decided(found) if isinstance(intent, Start)] == starting
+
+
+def test_planned_work_gives_way_to_a_user_operation_that_is_younger():
+    found = world(H1, H2, *WEB, maintain("h1", due=0, asked=-60), restart("web-1", due=0, asked=-5))
+
+    assert decided(found) == [Start("restart web-1")]
+
+
+def test_of_two_update_domains_that_are_due_together_one_starts():
+    found = world(H1, H2, *WEB, maintain("h1", due=0), maintain("h2", due=0))
+
+    assert decided(found) == [Start("maintain h1")]
+
+
+def test_decide_looks_only_at_the_operations_it_is_given():
+    found = world(H1, SOLO, TWIN, restart("solo", due=0), restart("twin", due=0))
+
+    assert decide(found, ["restart twin", "one that has ended"], NOON) == [Start("restart twin")]
+
+
+def test_what_has_started_goes_on_before_anything_else_starts():
+    found = world(H1, SOLO, TWIN, started(restart("solo")), restart("twin", due=0))
+
+    assert decided(found) == [Begin("restart solo", ("solo",))]
+
+
+def test_what_has_started_and_waits_keeps_nothing_else_from_starting():
+    found = world(H1, SOLO, TWIN, begun(restart("solo"), "solo"), restart("twin", due=0))
+
+    assert decided(found) == [Start("restart twin")]
+
+
+# What has started.
+
+
+MAINTENANCE = maintain("h1", "solo", "twin")
+RESTORE = fail("h1", "solo", "twin")
+
+
+@pytest.mark.parametrize(
+    ("found", "reports", "intents"),
+    [
+        row(
+            "machines are not touched before Started was visible long enough",
+            world(H1, SOLO, started(restart("solo"), begins=0.01)),
+            [],
+            [],
+        ),
+        row(
+            "machines are touched from the lead's last instant on",
+            world(H1, SOLO, started(restart("solo"), begins=0)),
+            [],
+            [Begin("restart solo", ("solo",))],
+        ),
+        row(
+            "all machines of an operation begin together",
+            world(H1, SOLO, TWIN, started(MAINTENANCE)),
+            [],
+            [Begin("maintain h1", ("solo", "twin"))],
+        ),
+        row(
+            "a machine that has been begun on is not begun on again",
+            world(H1, SOLO, TWIN, begun(MAINTENANCE, "solo")),
+            [],
+            [Begin("maintain h1", ("twin",))],
+        ),
+        row(
+            "an operation at work waits for its driver",
+            world(H1, SOLO, begun(restart("solo"), "solo")),
+            [],
+            [],
+        ),
+        row(
+            "a driver's word on the last machine concludes it and finishes the operation",
+            world(H1, SOLO, begun(restart("solo"), "solo")),
+            [report("restart solo", "solo")],
+            [Conclude(report("restart solo", "solo")), Finish("restart solo")],
+        ),
+        row(
+            "a failure is concluded like a success",
+            world(H1, SOLO, begun(restart("solo"), "solo")),
+            [report("restart solo", "solo", Outcome.FAILED)],
+            [Conclude(report("restart solo", "solo", Outcome.FAILED)), Finish("restart solo")],
+        ),
+        row(
+            "a driver's word on one machine of two concludes that one alone",
+            world(H1, SOLO, TWIN, begun(MAINTENANCE, "solo", "twin")),
+            [report("maintain h1", "twin")],
+            [Conclude(report("maintain h1", "twin"))],
+        ),
+        row(
+            "an outcome that is known already is not concluded again",
+            world(H1, SOLO, TWIN, begun(done(MAINTENANCE, "solo"), "twin")),
+            [report("maintain h1", "solo")],
+            [],
+        ),
+        row(
+            "an operation is finished when all of its machines are done with, well or badly",
+            world(H1, SOLO, TWIN, botched(done(MAINTENANCE, "solo"), "twin")),
+            [],
+            [Finish("maintain h1")],
+        ),
+        row(
+            "an operation whose machines have all left is finished",
+            world(H1, started(maintain("h1"))),
+            [],
+            [Finish("maintain h1")],
+        ),
+        row(
+            "a machine on which another operation is at work is not touched",
+            world(H1, SOLO, begun(restart("solo"), "solo"), started(maintain("h1"))),
+            [],
+            [],
+        ),
+        row(
+            "a machine on which another operation is done is touched",
+            world(H1, SOLO, done(restart("solo"), "solo"), started(maintain("h1"))),
+            [],
+            [Finish("restart solo"), Begin("maintain h1", ("solo",))],
+        ),
+        row(
+            "two operations that may begin on one machine begin one after the other",
+            world(H1, SOLO, started(restart("solo", asked=-5)), started(stop("solo", asked=-6))),
+            [],
+            [Begin("stop solo", ("solo",))],
+        ),
+        row(
+            "a machine is not brought back where no host may take it",
+            world(*LOST, RESTORE),
+            [],
+            [],
+        ),
+        row(
+            "a machine is brought back where a host may take it",
+            world(*LOST, host("h3"), RESTORE),
+            [],
+            [Begin("fail h1", ("solo", "twin"))],
+        ),
+        row(
+            "machines that are back do not wait for those that no host may take",
+            world(*LOST, done(RESTORE, "solo")),
+            [],
+            [LetGo("fail h1", ("solo",))],
+        ),
+        row(
+            "machines that are being brought back are not let go yet",
+            world(*LOST, begun(RESTORE, "solo")),
+            [],
+            [],
+        ),
+        row(
+            "machines that are done with wait for one that another operation is at work on",
+            world(H1, SOLO, TWIN, done(MAINTENANCE, "solo"), begun(restart("twin"), "twin")),
+            [],
+            [],
+        ),
+        row(
+            "a machine that shares its event with one that no host may take waits with it",
+            world(failed("h1"), availability_set("web"), *PAIR, done(fail("h1", "web-0", "web-1"), "web-0")),
+            [],
+            [],
+        ),
+    ],
+)
+def test_what_has_started_goes_on(found: World, reports: list[Report], intents: list[Intent]):
+    assert decided(found, *reports) == intents
+
+
+def test_outcomes_are_concluded_before_the_operation_is_finished():
+    said = decided(
+        world(H1, SOLO, TWIN, begun(MAINTENANCE, "solo", "twin")),
+        report("maintain h1", "twin"),
+        report("maintain h1", "solo"),
+    )
+
+    assert said == [
+        Conclude(report("maintain h1", "solo")),
+        Conclude(report("maintain h1", "twin")),
+        Finish("maintain h1"),
+    ]
+
+
+def test_every_intent_names_its_operation():
+    intents: list[Intent] = [
+        Start("a"),
+        Begin("a", ()),
+        Conclude(report("a", "solo")),
+        LetGo("a", ()),
+        Finish("a"),
+    ]
+
+    assert {operation_of(each) for each in intents} == {"a"}
+
+
+# When to look again.
+
+
+def in_rollout(**work: Any) -> World:
+    return world(H1, SOLO, rollout(open_turn(approved(maintain("h1", due=15))), **work))
+
+
+@pytest.mark.parametrize(
+    ("found", "operation", "again"),
+    [
+        row("at the end of the notice", world(H1, SOLO, restart("solo", due=15)), "restart solo", 15),
+        row(
+            "at an instant that a fault brings nearer",
+            world(H1, SOLO, restart("solo", early=5)),
+            "restart solo",
+            10,
+        ),
+        row(
+            "at the end of the notice once a fault's instant has passed",
+            world(H1, SOLO, restart("solo", due=15, early=20)),
+            "restart solo",
+            15,
+        ),
+        row(
+            "at the end of the first of several notices",
+            world(H1, SOLO, TWIN, maintain("h1", due={"solo": 20, "twin": 15})),
+            "maintain h1",
+            15,
+        ),
+        row(
+            "at no time once the notice has run out", world(H1, SOLO, restart("solo", due=0)), "restart solo", None
+        ),
+        row("at no time without a notice", world(H1, SOLO, stop("solo")), "stop solo", None),
+        row(
+            "not at the end of a notice of VMs that have left",
+            without(world(H1, SOLO, TWIN, maintain("h1", due={"solo": 20, "twin": 15})), "maintain h1 in twin"),
+            "maintain h1",
+            20,
+        ),
+        row(
+            "when machines may be touched",
+            world(H1, SOLO, started(restart("solo"), begins=1)),
+            "restart solo",
+            1,
+        ),
+        row(
+            "at no time once machines may be touched",
+            world(H1, SOLO, started(restart("solo"))),
+            "restart solo",
+            None,
+        ),
+        row(
+            "a Terminate also when another Terminate of its scope is due",
+            world(H1, availability_set("web"), *PAIR, approved(delete("web-0", due=15)), delete("web-1", due=5)),
+            "delete web-0",
+            5,
+        ),
+        row(
+            "no other operation when another of its scope is due",
+            world(H1, availability_set("web"), *PAIR, restart("web-0", due=15), delete("web-1", due=5)),
+            "restart web-0",
+            15,
+        ),
+        row("a rollout's work also at its force-by date", in_rollout(force_by=at(9)), "maintain h1", 9),
+    ],
+)
+def test_decide_looks_again(found: World, operation: str, again: float | None):
+    said = next_look(found, found.operations[operation], NOON)
+
+    assert said == (None if again is None else at(again))
+
+
+def test_decide_looks_again_when_an_update_domain_of_the_rollout_has_recovered():
+    past = done_turn("h2", "web-1", ended=-20, domains=("web#1",))
+    found = world(H1, H2, *WEB, rollout(past, open_turn(maintain("h1", due=15)), recovery=minutes(30)))
+
+    assert next_look(found, found.operations["maintain h1"], NOON) == at(10)
+
+
+def test_a_window_that_never_opens_is_not_looked_at_again():
+    found = in_rollout(window=Window(time(3), timedelta(seconds=30)))
+
+    assert next_look(found, found.operations["maintain h1"], at(20)) is None
+
+
+def test_decide_looks_again_when_the_window_opens():
+    found = in_rollout(window=Window(time(12, 10), timedelta(hours=1)))
+
+    assert next_look(found, found.operations["maintain h1"], NOON) == at(10)
