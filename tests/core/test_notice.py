@@ -46,8 +46,18 @@ def test_vms_of_a_degraded_host_are_told(risk: Risk, notice: timedelta):
     ("asked_at", "notice", "ends"),
     [
         row("on the second", timedelta(0), timedelta(seconds=30), timedelta(seconds=30)),
-        row("at the next second, never before", timedelta(microseconds=1), timedelta(seconds=30), timedelta(seconds=31)),
-        row("at the next second, however near", timedelta(microseconds=999_999), timedelta(seconds=30), timedelta(seconds=31)),
+        row(
+            "at the next second, never before",
+            timedelta(microseconds=1),
+            timedelta(seconds=30),
+            timedelta(seconds=31),
+        ),
+        row(
+            "at the next second, however near",
+            timedelta(microseconds=999_999),
+            timedelta(seconds=30),
+            timedelta(seconds=31),
+        ),
         row("with a notice that is no whole seconds", timedelta(0), timedelta(seconds=1.5), timedelta(seconds=2)),
     ],
 )
