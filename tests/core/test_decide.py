@@ -24,11 +24,13 @@ from forewarn.core.window import Window
 from forewarn.core.world import World
 from tests.core.worlds import (
     NOON,
+    Job,
     approved,
     at,
     availability_set,
     begun,
     botched,
+    degrade,
     delete,
     done,
     done_turn,
@@ -107,6 +109,37 @@ def test_of_two_update_domains_that_are_due_together_one_starts():
     assert decided(found) == [Start("maintain h1")]
 
 
+def farm(minimum: int, *jobs: Job) -> World:
+    """A set of three VMs on three hosts, all of one update domain: nothing but its minimum keeps them apart."""
+    members = [vm(f"web-{n}", f"h{n}", "web") for n in (1, 2, 3)]
+    return world(H1, H2, host("h3"), availability_set("web", minimum), *members, *jobs)
+
+
+MAINTAIN_ALL = [maintain(f"h{n}", due=0) for n in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("found", "starting"),
+    [
+        row("all at once without a minimum", farm(0, *MAINTAIN_ALL), ["h1", "h2", "h3"]),
+        row("as many as the minimum leaves", farm(1, *MAINTAIN_ALL), ["h1", "h2"]),
+        row("one after the other", farm(2, *MAINTAIN_ALL), ["h1"]),
+        row(
+            "none beside a restart that starts in the same moment",
+            farm(2, restart("web-1", due=0), maintain("h2", due=0)),
+            ["web-1"],
+        ),
+        row(
+            "hosts that are about to fail one after the other",
+            farm(3, degrade("h1", due=0), degrade("h2", due=0)),
+            ["h1"],
+        ),
+    ],
+)
+def test_of_works_that_are_due_together_those_start_that_leave_enough_available(found: World, starting: list[str]):
+    assert [operation_of(intent).split()[1] for intent in decided(found)] == starting
+
+
 def test_decide_looks_only_at_the_operations_it_is_given():
     found = world(H1, SOLO, TWIN, restart("solo", due=0), restart("twin", due=0))
 
@@ -138,6 +171,12 @@ RESTORE = fail("h1", "solo", "twin")
         row(
             "machines are not touched before Started was visible long enough",
             world(H1, SOLO, started(restart("solo"), begins=0.01)),
+            [],
+            [],
+        ),
+        row(
+            "machines are not touched while Started is still to be shown",
+            world(H1, SOLO, started(restart("solo"), begins=None)),
             [],
             [],
         ),

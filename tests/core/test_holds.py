@@ -213,6 +213,18 @@ def test_the_notice_holds(found: World, expected: list[tuple[Any, ...]]):
     assert held(found, operation) == expected
 
 
+def test_everything_that_holds_an_operation_is_found_the_notice_first():
+    found = world(
+        H1, H2, WEB, WEB_0, WEB_1, begun(restart("web-1"), "web-1"), started(restart("web-0")), maintain("h1")
+    )
+
+    assert held(found, "maintain h1") == [
+        (NoticeRuns, "web"),
+        (VmBusy, "web-0", "restart web-0"),
+        (OtherDomainDown, 1, "web-1", "restart web-1"),
+    ]
+
+
 # One action on a VM at a time.
 
 DUE = {"due": 0}

@@ -160,7 +160,7 @@ def postponed(job: Job, *scopes: str) -> Job:
     return replace(job, postponed_in=scopes)
 
 
-def started(job: Job, *, begins: float = 0) -> Job:
+def started(job: Job, *, begins: float | None = 0) -> Job:
     """Started; `begins` says from when on machines may be touched."""
     return replace(job, phase=Phase.STARTED, begins=begins)
 
