@@ -277,6 +277,12 @@ RESTORE = fail("h1", "solo", "twin")
             [LetGo("fail h1", ("solo",))],
         ),
         row(
+            "machines that were let go are not let go again",
+            without(world(*LOST, done(RESTORE, "solo")), "fail h1 in solo"),
+            [],
+            [],
+        ),
+        row(
             "machines that are being brought back are not let go yet",
             world(*LOST, begun(RESTORE, "solo")),
             [],
@@ -370,6 +376,12 @@ def in_rollout(**work: Any) -> World:
             world(H1, SOLO, started(restart("solo"), begins=1)),
             "restart solo",
             1,
+        ),
+        row(
+            "at no time while Started is still to be shown",
+            world(H1, SOLO, started(restart("solo"), begins=None)),
+            "restart solo",
+            None,
         ),
         row(
             "at no time once machines may be touched",

@@ -159,6 +159,11 @@ BOTH = (H1, SOLO, TWIN)
             [],
         ),
         row(
+            "who has approved is not asked again, however long a notice is that nobody reads",
+            world(*BOTH, off("twin"), approved(maintain("h1", due={"solo": 15, "twin": 20}), "solo")),
+            [],
+        ),
+        row(
             "a scope that is on is waited for, and a longer notice of one that is off with it",
             world(*BOTH, off("twin"), maintain("h1", due={"solo": 15, "twin": 20})),
             [(NoticeRuns, "solo", "twin")],
@@ -698,7 +703,13 @@ EVENT = world(H1, SOLO, delete("solo")).events["delete solo in solo"]
             "a minimum, with the first five of many VMs",
             the_hold(world(H1, availability_set("web", 1), *MANY, maintain("h1", due=0)), "maintain h1"),
             ["8", "web-4", "2 more"],
-            ["web-5"],
+            ["web-5", "12 more"],
+        ),
+        row(
+            "a minimum, with exactly five VMs",
+            the_hold(world(H1, availability_set("web", 1), *MANY[:5], maintain("h1", due=0)), "maintain h1"),
+            ["web-4"],
+            ["more"],
         ),
         row(
             "a minimum of work on VMs rather than a host",
