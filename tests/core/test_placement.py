@@ -18,6 +18,7 @@ from forewarn.core.placement import (
     why_no_host_takes,
 )
 from forewarn.core.rollout import RolloutState, TurnState
+from forewarn.core.terms import VmState
 from forewarn.core.world import World
 from tests.core.worlds import (
     Part,
@@ -136,8 +137,14 @@ def test_only_a_target_of_a_started_operation_waits_for_a_host():
 
     assert waits_for_host(found, operation, "solo")
     assert not waits_for_host(found, operation, "twin")
-    assert not waits_for_host(found, operation, "one that was deleted")
     assert not waits_for_host(found, replace(operation, phase=Phase.SCHEDULED), "solo")
+
+
+def test_a_target_that_was_deleted_waits_for_no_host():
+    found = world(failed("h1"), GONE, RESTORE)
+    found.take(replace(found.vms["solo"], state=VmState.DELETED))
+
+    assert not waits_for_host(found, found.operations["fail h1"], "solo")
 
 
 @pytest.mark.parametrize(
@@ -276,6 +283,9 @@ def test_a_vm_without_a_set_is_beside_nobody():
     assert Vacancies(found).choose(found.vms["solo"], elsewhere=True) == "h2"
 
 
+BUSY_H3 = (H3, *(vm(name, "h3") for name in ("a", "b", "c", "d")))
+
+
 def sent(found: World, *vms: str) -> list[str]:
     """Where one commit sends these VMs, one after the other."""
     vacancies, there = Vacancies(found), []
@@ -299,8 +309,14 @@ def test_what_one_commit_sends_keeps_update_domains_apart():
     assert sent(found, "web-0", "web-1", "web-2") == ["h2", "h3", "h2"]
 
 
+def test_what_one_commit_sends_of_the_same_update_domain_may_share_a_host():
+    found = world(H1, H2, *BUSY_H3, WEB, WEB_0, vm("web-2", "h1", "web", 0))
+
+    assert sent(found, "web-0", "web-2") == ["h2", "h2"]
+
+
 def test_what_one_commit_sends_of_other_sets_or_of_none_keeps_nobody_apart():
-    found = world(H1, H2, WEB, WEB_0, availability_set("db"), vm("db-1", "h1", "db", 1), SOLO)
+    found = world(H1, H2, *BUSY_H3, WEB, WEB_0, availability_set("db"), vm("db-1", "h1", "db", 1), SOLO)
 
     assert sent(found, "db-1", "solo", "web-0") == ["h2", "h2", "h2"]
 
@@ -353,12 +369,18 @@ def test_a_shared_host_is_named(found: World, named: list[str]):
     assert [name for name in named if name not in said[0]] == []
 
 
-def test_of_many_shared_hosts_the_first_three_are_named():
+@pytest.mark.parametrize(
+    ("hosts", "named", "unnamed"),
+    [
+        row("three of many", 5, ["h0", "h2", "and 2 more"], ["h3", "h4"]),
+        row("exactly three", 3, ["h0", "h2"], ["more on", "and 0"]),
+    ],
+)
+def test_of_shared_hosts_are_named(hosts: int, named: list[str], unnamed: list[str]):
     crowd: list[Part] = []
-    for n in range(5):
+    for n in range(hosts):
         crowd += [host(f"h{n}"), vm(f"web-{n}a", f"h{n}", "web", 0), vm(f"web-{n}b", f"h{n}", "web", 1)]
     (said,) = shared_hosts(world(WEB, *crowd))
 
-    assert "h2" in said
-    assert "2 more" in said
-    assert "h3" not in said
+    assert [name for name in named if name not in said] == []
+    assert [name for name in unnamed if name in said] == []

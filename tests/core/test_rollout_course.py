@@ -439,6 +439,11 @@ SHUT, OPEN_NOW = Window(time(9), HOUR), Window(time(11, 30), HOUR)
             [],
         ),
         row(
+            "not a turn whose operation has ended",
+            world(*FLEET, rollout(turn("h1", state=TurnState.OPEN, operation="gone"), window=SHUT)),
+            [],
+        ),
+        row(
             "not where no VM is left to feel it",
             world(*HOSTS, rollout(open_turn(maintain("h1", due=0)), window=SHUT)),
             [],
@@ -450,7 +455,10 @@ def test_a_rollout_takes_back(found: World, expected: list[str]):
 
 
 def test_nobody_is_announced_in_the_moment_in_which_something_is_taken_back():
-    assert announced(world(*FLEET, rollout(open_turn(maintain("h1", due=0)), turn("h2"), window=SHUT))) == {}
+    taken_back = open_turn(maintain("h1", due=0))
+    an_empty_host = turn("h2")
+
+    assert announced(world(*HOSTS, VMS[0], rollout(taken_back, an_empty_host, window=SHUT))) == {}
 
 
 @pytest.mark.parametrize(
@@ -470,6 +478,11 @@ def test_nobody_is_announced_in_the_moment_in_which_something_is_taken_back():
             "when the first thing it waits for is there",
             world(*FLEET, rollout(turn("h1"), window=Window(time(13), HOUR))),
             at(45),
+        ),
+        row(
+            "when the first of several instants comes",
+            world(*FLEET, rollout(open_turn(maintain("h1", due=1)), turn("h2"), window=Window(time(13), HOUR))),
+            at(1) + SECOND,
         ),
         row(
             "at no time when it waits for nothing by the clock",
@@ -565,6 +578,12 @@ def test_beside_a_minimum_a_rollout_announces(found: World, expected: dict[str, 
             web(2, rollout(open_turn(maintain("h1")), turn("h2"))),
             None,
             ["web", "3", "2", "h2"],
+        ),
+        row(
+            "until its own work on the set is done, from the moment on from which it is forced",
+            web(3, rollout(open_turn(started(maintain("h1"))), turn("h2"), force_by=at(15))),
+            None,
+            ["h2"],
         ),
         row(
             "until its own work on the set is done, however long it has been forced",
@@ -725,6 +744,14 @@ def test_the_check_of_each_set_is_asked_once_and_since_the_end_of_the_wave():
     assert asked == [("web", at(-3))]
 
 
+def test_no_check_is_asked_for_a_vm_that_is_down_or_in_no_set():
+    asked: list[str] = []
+    outlook = look_at(gate(down("web-1", "h1", "web", 1)), lambda name, _: asked.append(name))
+
+    assert asked == []
+    assert "web-1" in outlook.waits[0].words
+
+
 def test_only_the_last_wave_before_is_asked_about():
     old = done_turn("h1", "web-1", ended=-50)
     found = world(*GATED, rollout(old, done_turn("h2", "vm-2", ended=-5, wave=1), turn("h3", 2)))
@@ -812,16 +839,23 @@ def test_checks_that_are_still_to_be_asked_are_waited_for_beyond_the_limit():
     assert waits(gate(health_wait=minutes(1)), **saying(NotYet(ILL))) == [NOON + HEALTH_EVERY]
 
 
-def test_the_reason_of_an_unhealthy_wave_gives_the_share_and_three_of_many_reasons():
-    vms = [down(f"down-{n}", "h1") for n in range(1, 6)]
+@pytest.mark.parametrize(
+    ("ill", "named", "unnamed"),
+    [
+        row("three of many", 5, ["5 of 6", "down-1", "down-3", "and 2 more"], ["down-4"]),
+        row("exactly three", 3, ["3 of 4", "down-1", "down-3"], ["more", "down-4"]),
+    ],
+)
+def test_the_reason_of_an_unhealthy_wave_gives_the_share_and_reasons(
+    ill: int, named: list[str], unnamed: list[str]
+):
+    vms = [down(f"down-{n}", "h1") for n in range(1, ill + 1)]
     past = done_turn("h1", *(each.name for each in vms), "vm-2", ended=-5)
-    because = look_at(
-        world(*HOSTS, *vms, VMS[1], rollout(past, turn("h2", 1), health_wait=minutes(5)))
-    ).pause_because
+    found = world(*HOSTS, *vms, VMS[1], rollout(past, turn("h2", 1), health_wait=minutes(5)))
+    because = look_at(found).pause_because
 
-    assert "5 of 6" in because
-    assert [f"down-{n}" in because for n in range(1, 6)] == [True, True, True, False, False]
-    assert "2 more" in because
+    assert [name for name in named if name not in because] == []
+    assert [name for name in unnamed if name in because] == []
 
 
 def test_a_reason_that_several_vms_share_is_given_once():
