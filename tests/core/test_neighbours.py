@@ -121,12 +121,39 @@ def test_the_end_of_a_users_operation_does_not():
     assert concerned(found, [ended]) == {"maintain h1"}
 
 
-def test_a_vm_that_is_gone_concerns_the_host_and_the_set_that_it_was_in():
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        row("the set that it was in", "web-1", {"maintain h1", "maintain h2"}),
+        row("the host that it was on", "solo", ALL_ON_H1),
+    ],
+)
+def test_a_vm_that_is_gone_concerns(name: str, expected: set[str]):
     found = everything()
-    gone = replace(found.vms["web-1"], state=VmState.DELETED)
+    gone = replace(found.vms[name], state=VmState.DELETED)
     found.take(gone)
 
-    assert concerned(found, [gone]) == {"maintain h1", "maintain h2"}
+    assert concerned(found, [gone]) == expected
+
+
+def test_a_vm_that_is_gone_concerns_work_on_its_host_that_did_not_name_it():
+    found = world(H1, vm("solo", "h1"), vm("twin", "h1"), maintain("h1", "twin"))
+    gone = replace(found.vms["solo"], state=VmState.DELETED)
+    found.take(gone)
+
+    assert concerned(found, [gone]) == {"maintain h1"}
+
+
+def test_an_operation_concerns_work_on_the_host_of_its_vm_that_does_not_name_it():
+    found = world(H1, vm("solo", "h1"), vm("twin", "h1"), maintain("h1", "twin"), restart("solo"))
+
+    assert concerned(found, [found.operations["restart solo"]]) == {"maintain h1", "restart solo"}
+
+
+def test_an_operation_on_a_host_without_vms_concerns_itself():
+    found = world(H1, maintain("h1"))
+
+    assert concerned(found, [found.operations["maintain h1"]]) == {"maintain h1"}
 
 
 def test_an_attempt_concerns_the_host_that_its_vm_comes_from_and_the_one_that_it_goes_to():

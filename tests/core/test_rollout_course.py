@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from forewarn.core.health import NotYet
+from forewarn.core.notice import HOST_MAINTENANCE
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import Rollout, RolloutState, Turn, TurnState
@@ -249,6 +250,13 @@ def test_a_host_that_another_rollout_is_at_work_on_waits_and_those_behind_it_do_
     assert "12:20:00Z" in wait.words
     assert "the othe" in wait.words
     assert found.waits_for_vms
+
+
+def test_a_host_waits_for_the_last_notice_of_another_rollouts_work():
+    other = rollout(open_turn(maintain("h1", due={"a": 20, "b": 25})), name="the other one")
+    (wait,) = look_at(world(*HOSTS, vm("a", "h1"), vm("b", "h1"), other, rollout(turn("h1")))).waits
+
+    assert "12:25:00Z" in wait.words
 
 
 def test_it_is_not_known_when_another_rollout_that_has_started_is_done_with_a_host():
@@ -959,6 +967,13 @@ def test_an_announcement_gives_more_notice_where_the_start_is_later_and_never_le
         draft, _ = written(found, Outlook(announce=[(first, start)]), NEW)
         (event,) = draft.events_of(NEW)
         assert event.not_before == not_before
+
+
+def test_an_announcement_without_a_description_says_what_guests_are_usually_told():
+    found = world(*FLEET, rollout(turn("h1")))
+    draft, _ = written(found, look_at(found), NEW)
+
+    assert draft.operation(NEW).description == HOST_MAINTENANCE
 
 
 def test_an_announcement_of_a_live_migration_migrates():
