@@ -249,6 +249,11 @@ HAS_BEEN = rollout(turn("h2", state=TurnState.DONE))
             "one that a rollout is still to come to last", world(H1, H2, H3, *ALONE, vm("a", "h3"), TO_COME), "h3"
         ),
         row(
+            "one that a paused rollout is still to come to last",
+            world(H1, H2, H3, *ALONE, vm("a", "h3"), rollout(turn("h2"), state=RolloutState.PAUSED)),
+            "h3",
+        ),
+        row(
             "one that a rollout has been to like any other",
             world(H1, H2, H3, *ALONE, vm("a", "h3"), HAS_BEEN),
             "h2",

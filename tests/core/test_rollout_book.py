@@ -81,8 +81,13 @@ def test_the_other_update_domains_of_a_set_end_each_by_itself():
     assert list(found.other_ends("web", {1, 2})) == [(1, at(-20)), (2, at(-10))]
 
 
+def test_a_turn_whose_end_is_not_known_ends_nothing():
+    assert book(replace(FIRST, rests_from=None)).last_end is None
+
+
 def test_ends_move_with_a_step_of_the_clock():
-    found = book(FIRST, SECOND)
+    untouched, unknown = done_turn("h3", ended=-1), turn("h4", touched=("web-4",))
+    found = book(FIRST, SECOND, untouched, unknown)
     for each in (FIRST, SECOND):
         found.take(replace(each, rests_from=at(-120)))
 
