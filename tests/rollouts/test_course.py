@@ -203,6 +203,18 @@ def with_minimum(least: int, hosts: int = 4) -> RolloutBench:
     return RolloutBench(described)
 
 
+def test_a_minimum_makes_hosts_of_a_wave_wait_for_each_other_before_they_are_announced():
+    bench = with_minimum(2)
+    plan = bench.preview()
+    rollout = bench.roll()
+
+    assert list(bench.states(rollout).values()) == ["Open", "Open", "Waiting", "Waiting"]
+    assert bench.waits(rollout)[0] == "set0 to have 3 available (its minimum is 2) for host-0-2"
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+    ended = bench.ended(rollout)
+    assert all(ended[row.stop.host.name] <= row.latest_end for row in plan.rows)
+
+
 def test_a_rollout_that_would_break_a_minimum_for_ever_is_refused():
     said = with_minimum(4).refused()
 

@@ -132,6 +132,14 @@ def test_a_postponed_turn_ends_after_an_abort_and_a_restart():
     assert list(bench.states(rollout).values()) == ["Done"]
 
 
+def test_a_live_migration_over_all_hosts_leaves_somebody_to_take_the_vms():
+    bench = RolloutBench(grid(domains=1, hosts_per_domain=3))
+    rollout = bench.roll(Kind.FREEZE, by_live_migration=True)
+
+    assert list(bench.states(rollout).values()).count("Open") < 3
+    assert bench.run(rollout).state is RolloutState.COMPLETED
+
+
 def test_a_set_that_is_short_holds_only_hosts_that_hold_its_vms():
     described = with_minimum(2, hosts=3)
     described["hosts"].append({"name": "other"})
