@@ -6,9 +6,12 @@ import os
 import pty
 import re
 import subprocess
+from unittest.mock import patch
 
 import pytest
+from click.shell_completion import BashComplete
 
+from forewarn.cli.main import forewarn as commands
 from tests.cli.command import FOREWARN, CommandLine, environment, forewarn, forewarn_process
 from tests.cli.conftest import command_line
 from tests.rest.test_rest import restarted
@@ -148,16 +151,17 @@ def test_a_pipe_gets_no_colour(busy: CommandLine):
 # Completion.
 
 
+def asked(url: str, words: tuple[str, ...]) -> dict[str, str]:
+    """What bash puts into the environment to have the last of the words completed."""
+    line = " ".join(["forewarn", *words])
+    return {"COMP_WORDS": line, "COMP_CWORD": str(len(words)), "FOREWARN_URL": url}
+
+
 def completed(url: str, *words: str) -> list[str]:
     """What bash is offered for the last of the words."""
-    offered = forewarn_process(
-        _FOREWARN_COMPLETE="bash_complete",
-        COMP_WORDS=" ".join(["forewarn", *words]),
-        COMP_CWORD=str(len(words)),
-        FOREWARN_URL=url,
-    )
-    assert (offered.code, offered.err) == (0, "")
-    return [line.removeprefix("plain,") for line in offered.out.split()]
+    with patch.dict(os.environ, environment(**asked(url, words)), clear=True):
+        offered = BashComplete(commands, {}, "forewarn", "_FOREWARN_COMPLETE").complete()
+    return [line.removeprefix("plain,") for line in offered.split()]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -213,6 +217,12 @@ def test_events_are_completed_by_the_beginnings_of_their_ids(busy: CommandLine, 
 
     assert completed(busy.url, "event", verb, "") == ids
     assert completed(busy.url, "event", verb, ids[0][:4]) == ids[:1]
+
+
+def test_bash_asks_a_process_of_the_command(busy: CommandLine):
+    offered = forewarn_process(_FOREWARN_COMPLETE="bash_complete", **asked(busy.url, ("vm", "restart", "so")))
+
+    assert offered == (0, "plain,solo\n", "")
 
 
 def test_nothing_is_offered_when_no_service_answers():

@@ -35,24 +35,6 @@ def test_a_vm_that_no_host_may_take_is_waited_for_and_its_event_stays_started():
     assert waits(bench, failed) == ["a host that may take x (none may: host-0 has failed)"]
 
 
-def test_what_it_waits_for_names_the_zone_and_what_is_the_matter_with_the_hosts_there():
-    hosts = [{"name": f"host-{n}", "zone": "1" if n < 5 else "2"} for n in range(6)]
-    bench = Bench({"hosts": hosts, "vms": [vm("x", "host-0"), vm("y", "host-1"), vm("z", "host-2")]})
-    bench.maintain("host-1", Kind.REBOOT)
-    bench.degrade("host-2")
-    bench.fail("host-3")
-    bench.fail("host-4")
-
-    failed = bench.fail("host-0")
-    bench.advance(seconds=10)
-
-    (said,) = waits(bench, failed)
-    assert said == (
-        "a host that may take x (none in zone 1 may: host-0 has failed, host-1 is under notice, "
-        "host-2 is degraded and 2 more like them)"
-    )
-
-
 def back_by_its_own_recovery(bench: Bench) -> None:
     assert bench.plane.recover("host-0", "operator") is None
 
@@ -166,22 +148,6 @@ def test_a_vm_that_is_back_does_not_wait_with_those_that_no_host_may_take():
     assert (here.phase, there.phase) == (Phase.COMPLETED, Phase.STARTED)
     assert bench.operation(failed).targets == ("there",)
     assert bench.operation(restart).phase is Phase.STARTED
-
-
-def test_planned_work_on_another_update_domain_waits_until_the_vm_is_back():
-    hosts = [{"name": "host-0", "zone": "1"}, {"name": "host-1", "zone": "2"}]
-    web = [vm(f"web-{n}", f"host-{n}", availability_set="web") for n in range(2)]
-    bench = Bench({"hosts": hosts, "vms": web, "availability_sets": [{"name": "web"}]})
-    bench.fail("host-0")
-    reboot = bench.maintain("host-1", Kind.REBOOT)
-
-    bench.advance(minutes=20)
-
-    down = "update domain 0 of web, which is down until Redeploy of host-0 ends (web-0)"
-    assert bench.waiting_for(reboot)[0] == down
-    bench.plane.recover("host-0", "operator")
-    bench.advance(minutes=5)
-    assert bench.phases(reboot) == ["Completed"]
 
 
 def test_a_host_that_fails_again_before_its_vms_are_back_brings_them_back_once():

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from forewarn.control.requests import Accepted
-from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.terms import Cause, Kind, Risk, VmState
+from forewarn.core.terms import Cause, VmState
 from forewarn.drivers.machines import Trouble
 from forewarn.wire.fleet_file import read_json
 from tests.control.bench import Bench, fleet, vm
@@ -32,59 +29,6 @@ def refusal(outcome: object) -> Refusal:
     return outcome
 
 
-def test_work_that_would_leave_too_few_running_waits_until_enough_are_up_again():
-    bench = at_work(2)
-    first, second = bench.maintain("host-0"), bench.maintain("host-1")
-    bench.approve("app-0", bench.event(first))
-    bench.approve("app-0", bench.event(second))
-
-    held, waits = bench.phases(second), bench.waiting_for(second)
-    bench.advance(seconds=15)
-
-    assert held == ["Scheduled"]
-    assert waits == ["app to have 3 available (its minimum is 2; 2 are, and host-1 has 1 of them: app-1)"]
-    assert (bench.phases(first), bench.phases(second)) == (["Completed"], ["Started"])
-
-
-def test_works_that_are_cleared_at_once_start_one_after_the_other():
-    bench = at_work(2)
-    works = [bench.maintain(f"host-{n}") for n in range(3)]
-
-    bench.advance(minutes=15)
-    at_first = [bench.phases(work) for work in works]
-    bench.advance(minutes=2)
-
-    assert at_first == [["Started"], ["Scheduled"], ["Scheduled"]]
-    assert [bench.phases(work) for work in works] == [["Completed"]] * 3
-
-
-def test_as_many_go_at_once_as_the_minimum_leaves():
-    bench = at_work(1)
-    works = [bench.maintain(f"host-{n}") for n in range(3)]
-
-    bench.advance(minutes=15)
-
-    assert [bench.phases(work) for work in works] == [["Started"], ["Started"], ["Scheduled"]]
-
-
-def test_an_owners_restart_that_starts_in_the_same_moment_is_seen():
-    bench = at_work(2)
-    restart, freeze = bench.ask(Cause.RESTART, "app-0"), bench.maintain("host-1")
-
-    bench.advance(minutes=15)
-
-    assert (bench.phases(restart), bench.phases(freeze)) == (["Started"], ["Scheduled"])
-
-
-@pytest.mark.parametrize("cause", [Cause.RESTART, Cause.REDEPLOY, Cause.STOP, Cause.DELETE])
-def test_what_the_owner_asks_for_does_not_wait_for_the_minimum(cause: Cause):
-    bench = Bench(farm(3))
-
-    own = bench.ask(cause, "app-0")
-
-    assert bench.operation(own).phase is Phase.STARTED
-
-
 def test_a_vm_that_is_off_or_left_down_is_not_available():
     bench = at_work(2, size=4)
     bench.ask(Cause.STOP, "app-3")
@@ -102,19 +46,6 @@ def test_a_vm_that_is_off_or_left_down_is_not_available():
     assert bench.vm("app-2").state is VmState.DOWN
     assert waits == ["app to have 3 available (its minimum is 2; 2 are, and host-0 has 1 of them: app-0)"]
     assert bench.phases(freeze) == ["Started"]
-
-
-def test_work_that_takes_only_vms_that_are_down_anyway_takes_nothing_away():
-    bench = at_work(2)
-    bench.machines.order("app-0", Trouble.FAILS_DOWN)
-    restart = bench.ask(Cause.RESTART, "app-0")
-    bench.approve("app-0", bench.event(restart))
-    bench.advance(minutes=2)
-
-    move = bench.maintain("host-0", Kind.REDEPLOY)
-    bench.approve("app-1", bench.event(move))
-
-    assert bench.phases(move) == ["Started"]
 
 
 def test_a_minimum_that_is_lowered_lets_the_work_that_waits_start():
@@ -176,27 +107,3 @@ def test_a_degraded_host_is_not_refused_and_waits_for_the_minimum_until_its_noti
         "app-0, app-1, app-2)"
     )
     assert bench.phases(move) == ["Started"]
-
-
-def test_degraded_hosts_go_one_after_the_other_even_when_their_notice_has_run_out():
-    bench = at_work(3)
-    moves = [bench.degrade(f"host-{n}", Risk.IMMINENT) for n in range(2)]
-
-    bench.advance(minutes=10)
-    at_first, waits = [bench.phases(move) for move in moves], bench.waiting_for(moves[1])
-    bench.advance(seconds=125)
-
-    assert at_first == [["Started"], ["Scheduled"]]
-    assert waits == [
-        "Redeploy of host-0 to end: work that takes app below its minimum of 3 goes one after the other"
-    ]
-    assert [bench.phases(move) for move in moves] == [["Completed"], ["Started"]]
-
-
-def test_a_set_without_a_minimum_holds_nothing():
-    bench = at_work(0)
-    works = [bench.maintain(f"host-{n}") for n in range(3)]
-
-    bench.advance(minutes=15)
-
-    assert [bench.phases(work) for work in works] == [["Started"]] * 3

@@ -77,22 +77,6 @@ def test_a_vm_that_never_got_to_the_failed_host_is_left_alone():
     assert (bench.vm("x").host, bench.vm("x").state) == ("host-0", VmState.RUNNING)
 
 
-def test_two_update_domains_under_way_at_once_do_not_land_on_one_host():
-    bench = Bench(
-        fleet(
-            vm("w0", "host-0", availability_set="web"),
-            vm("w1", "host-1", availability_set="web"),
-            availability_sets=[{"name": "web"}],
-        )
-    )
-
-    bench.ask(Cause.REDEPLOY, "w0")
-    bench.ask(Cause.REDEPLOY, "w1")
-    bench.advance(minutes=3)
-
-    assert {bench.vm("w0").host, bench.vm("w1").host} == {"host-2", "host-3"}
-
-
 def test_a_host_that_was_made_for_one_vm_is_made_anew_with_it():
     bench = Bench({"vms": [{"name": "x"}]})
 

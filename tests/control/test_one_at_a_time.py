@@ -226,17 +226,6 @@ def test_a_vm_that_is_deleted_leaves_the_events_that_name_it(bench: Bench):
     assert bench.plane.world.scopes["web"].incarnation == incarnation + 1
 
 
-def test_a_host_under_notice_takes_no_vm(bench: Bench):
-    bench.maintain("host-2", notice=None)
-    bench.maintain("host-1")
-
-    restarted = bench.ask(Cause.REDEPLOY, "web-0")
-    bench.approve("web-0", bench.event(restarted))
-    bench.advance(seconds=130)
-
-    assert bench.vm("web-0").host == "host-3"
-
-
 def test_a_vm_that_lands_on_a_host_under_notice_gets_its_own_notice_and_the_operation_waits(bench: Bench):
     freeze = bench.maintain("host-2")
     bench.advance(minutes=10)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from itertools import pairwise
 
 import pytest
 
@@ -12,7 +11,7 @@ from forewarn.core.requests.postpone import Postponement
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind
 from forewarn.drivers.machines import Trouble
-from tests.control.bench import NOON, vm
+from tests.control.bench import NOON
 from tests.rollouts.bench import RolloutBench, grid, minutes
 
 
@@ -64,39 +63,6 @@ def test_an_approval_does_not_cut_the_recovery_short(bench: RolloutBench):
     assert events[0].not_before - events[0].created_at == minutes(15)
     assert bench.waits(rollout)[0].startswith("host-1-0: update domain 0 of set0 to recover until 12:45:")
     assert "host-1-0" not in bench.started(rollout)
-
-
-def test_no_more_hosts_are_at_work_at_once_than_may_be():
-    bench = RolloutBench(grid(domains=1, hosts_per_domain=7))
-    rollout = bench.roll(Kind.REBOOT, max_parallel=3)
-    most = 0
-    while rollout in bench.plane.world.rollouts:
-        bench.advance(seconds=20)
-        busy = [each for each in bench.plane.world.operations.values() if each.phase is Phase.STARTED]
-        most = max(most, len(busy))
-
-    assert most == 3
-    assert bench.rollout(rollout).state is RolloutState.COMPLETED
-
-
-def test_the_limit_of_a_zone_counts_too():
-    fleet = grid(domains=1, hosts_per_domain=4, zone="1")
-    bench = RolloutBench(fleet)
-
-    rollout = bench.roll(max_parallel=4, max_parallel_per_zone=2)
-
-    assert list(bench.states(rollout).values()) == ["Open", "Open", "Waiting", "Waiting"]
-
-
-def test_zones_come_one_after_the_other():
-    fleet = grid(domains=2, hosts_per_domain=2)
-    for host in fleet["hosts"]:
-        host["zone"] = host["name"][-1]
-    bench = RolloutBench(fleet)
-    rollout = bench.roll()
-    bench.run(rollout)
-
-    assert list(bench.started(rollout)) == ["host-0-0", "host-1-0", "host-0-1", "host-1-1"]
 
 
 def test_pausing_cancels_what_is_announced_and_lets_what_has_started_finish(bench: RolloutBench):
@@ -172,14 +138,6 @@ def test_a_resumed_rollout_forgives_the_failures_before():
     assert bench.states(rollout) == {"host-0-0": "Done", "host-0-1": "Failed", "host-0-2": "Done"}
 
 
-def test_as_many_hosts_may_fail_as_the_rollout_says():
-    bench = RolloutBench(grid(domains=1, hosts_per_domain=3))
-    bench.machines.order("vm0-0-1", Trouble.FAILS)
-    rollout = bench.roll(Kind.FREEZE, max_parallel=1, max_failures=1)
-
-    assert bench.run(rollout).state is RolloutState.FAILED
-
-
 def test_a_rollout_goes_on_after_a_restart(bench: RolloutBench):
     rollout = bench.roll()
     bench.advance(minutes=20)
@@ -198,16 +156,6 @@ def test_what_an_aborted_rollout_had_started_ends_after_a_restart(bench: Rollout
 
     assert list(bench.states(rollout).values()) == ["Done", "Done", "Waiting", "Waiting", "Waiting", "Waiting"]
     assert rollout not in bench.plane.world.rollouts
-
-
-def test_an_empty_host_is_done_at_once():
-    fleet = grid(domains=1, hosts_per_domain=1)
-    fleet["hosts"].append({"name": "empty"})
-    bench = RolloutBench(fleet)
-
-    rollout = bench.roll(hosts=("empty",))
-
-    assert bench.rollout(rollout).state is RolloutState.COMPLETED
 
 
 def test_a_host_that_fails_before_its_turn_is_skipped(bench: RolloutBench):
@@ -247,29 +195,6 @@ def test_two_rollouts_take_turns_on_a_host(bench: RolloutBench):
     assert bench.run(first).state is RolloutState.COMPLETED
     assert bench.run(second).state is RolloutState.COMPLETED
     assert bench.effects("vm0-0-0") == ["reboot", "freeze"]
-
-
-def test_a_vm_that_is_redeployed_avoids_hosts_whose_turn_is_still_to_come():
-    fleet = grid(domains=1, hosts_per_domain=3)
-    fleet["hosts"].append({"name": "spare"})
-    fleet["vms"] += [vm(f"busy-{n}", "spare") for n in range(8)]
-    bench = RolloutBench(fleet)
-    rollout = bench.roll(Kind.REDEPLOY, hosts=("host-0-0", "host-0-1", "host-0-2"), max_parallel=1)
-
-    bench.run(rollout)
-
-    assert bench.effects("vm0-0-0") == ["redeploy"]
-    assert bench.vm("vm0-0-0").host == "spare"
-
-
-def test_a_soak_holds_the_next_wave_before_it_is_announced(bench: RolloutBench):
-    rollout = bench.roll(soak=minutes(90), recovery=minutes(0))
-    bench.advance(minutes=16)
-
-    assert bench.waits(rollout) == ["the soak of the last wave to end at 13:45:14Z"]
-    bench.run(rollout)
-    announced = [turn.announced_at for turn in bench.turns(rollout).values()]
-    assert announced[2] == NOON + minutes(105) + timedelta(seconds=14)
 
 
 def with_minimum(least: int, hosts: int = 4) -> RolloutBench:
@@ -319,16 +244,6 @@ def test_what_a_minimum_holds_is_announced_in_time_to_start_at_the_force_by_date
     assert bench.started(rollout)["host-0-0"] == force_by
 
 
-def test_from_the_force_by_date_on_hosts_of_a_set_that_is_short_still_go_one_after_the_other():
-    bench = with_minimum(4, hosts=4)
-    rollout = bench.roll(force_by=NOON + minutes(60))
-
-    bench.run(rollout)
-
-    turns = list(bench.turns(rollout).values())
-    assert all(after.announced_at == before.ended_at for before, after in pairwise(turns))
-
-
 def test_a_host_that_was_postponed_holds_up_nobody_but_itself(bench: RolloutBench):
     rollout = bench.roll(Kind.REBOOT, max_parallel=1)
     event = next(iter(bench.plane.world.events.values()))
@@ -353,18 +268,3 @@ def test_a_postponement_ends_at_the_force_by_date(bench: RolloutBench):
 
     assert said is not None
     assert "can be put off to 13:30:00Z at the latest" in said.message
-
-
-def test_a_host_that_comes_back_waits_until_fewer_are_at_work(bench: RolloutBench):
-    rollout = bench.roll(Kind.REBOOT, max_parallel=1)
-    event = next(iter(bench.plane.world.events.values()))
-    assert bench.plane.postpone(event.id, Postponement(by=minutes(15)), "owner") is None
-    bench.plane.tick()
-    bench.advance(minutes=15, seconds=30)  # the next host is at work
-
-    bench.approve("vm0-0-0", event)
-
-    assert list(bench.started(rollout)) == ["host-0-1"]
-    assert bench.waits(rollout)[-1] == "host-0-0: one of host-0-1 to be done: 1 hosts of the rollout work at once"
-    bench.advance(minutes=1)
-    assert set(bench.started(rollout)) == {"host-0-0", "host-0-1"}

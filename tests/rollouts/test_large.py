@@ -57,14 +57,14 @@ def test_a_year_can_tell_when_a_promise_is_broken():
         patch.object(RolloutBook, "other_ends", lambda *_: iter(())),
         patch.object(holds, "_other_domains", lambda *_: iter(())),
     ):
-        year = Year(40)
+        year = Year(20)
         year.pass_by(2)
 
     assert year.summary.two_domains_at_once > 0
 
 
 def test_a_short_year_keeps_every_promise():
-    year = Year(40)
+    year = Year(20)
     year.pass_by(2)
 
     assert year.summary.degraded == 2

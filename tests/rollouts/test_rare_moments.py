@@ -37,33 +37,10 @@ def test_a_host_that_waited_for_a_postponed_one_starts_when_that_is_done():
     assert started["host-0-1"] >= ended["host-0-0"] or started["host-0-0"] >= ended["host-0-1"]
 
 
-def test_a_postponed_host_keeps_to_the_limit_of_its_zone():
-    bench = RolloutBench(grid(domains=1, hosts_per_domain=2, zone="1"))
-    bench.turn_on("vm0-0-0")
-    rollout = bench.roll(Kind.REBOOT, max_parallel=5, max_parallel_per_zone=1)
-    bench.advance(minutes=2)
-    postpone_first(bench, minutes(2))
-
-    assert bench.run(rollout, most=timedelta(hours=2)).state is RolloutState.COMPLETED
-    started, ended = bench.started(rollout), bench.ended(rollout)
-    assert started["host-0-1"] >= ended["host-0-0"] or started["host-0-0"] >= ended["host-0-1"]
-
-
 def with_minimum(least: int, hosts: int) -> dict[str, Any]:
     described = grid(domains=1, hosts_per_domain=hosts)
     described["availability_sets"][0]["min_available"] = least
     return described
-
-
-def test_work_that_waits_for_a_minimum_goes_ahead_at_the_force_by_date():
-    bench = RolloutBench(with_minimum(2, hosts=3))
-    rollout = bench.roll(hosts=("host-0-0",), force_by=NOON + 2 * HOUR)
-    bench.ask(Cause.STOP, "vm0-0-1")
-
-    over = bench.run(rollout, most=3 * HOUR)
-
-    assert over.state is RolloutState.COMPLETED
-    assert bench.started(rollout)["host-0-0"] == NOON + 2 * HOUR
 
 
 @pytest.mark.parametrize("max_parallel", [1, 10])
@@ -96,23 +73,6 @@ def test_a_preview_counts_with_a_minimum_that_only_the_force_by_date_outranks(
         assert row.announce_at <= announced_at, name
         assert started[name] <= row.latest_start, name
         assert ended[name] <= row.latest_end, name
-
-
-def test_work_is_over_before_the_window_closes():
-    bench = RolloutBench(grid(domains=1, hosts_per_domain=1))
-    bench.turn_on("vm0-0-0")
-    window = Window(time(12), HOUR)
-    rollout = bench.roll(Kind.REBOOT, window=window, notice=timedelta(hours=30))
-    bench.advance(days=1, minutes=59, seconds=30)  # half a minute before it closes, a day before NotBefore
-    event = next(iter(bench.plane.world.events.values()))
-
-    bench.approve("vm0-0-0", event)
-
-    assert not bench.started(rollout)
-    assert "the window, which opens" in bench.waits(rollout)[0]
-    bench.run(rollout)
-    for at in bench.ended(rollout).values():
-        assert window.is_open(at, timedelta(0))
 
 
 def test_what_is_held_until_the_window_closes_is_called_off_and_announced_anew():

@@ -287,3 +287,25 @@ def test_the_refusal_as_text_has_a_line_for_every_problem():
 
     assert str(caught.value).splitlines() == list(caught.value.lines)
     assert [line.partition(": ")[0] for line in caught.value.lines] == ["f.toml:3", "f.toml:6"]
+
+
+@pytest.mark.parametrize("section", ["availability_sets", "scale_sets", "cloud_services"])
+@pytest.mark.parametrize(
+    "check",
+    [
+        "",
+        "rm -rf /",
+        "/bin/true",
+        "ftp://web.example",
+        "http://",
+        "http://user:secret@web.example/",
+        "http://a b/",
+    ],
+)
+def test_a_health_check_that_is_neither_an_address_nor_a_name_is_refused(section: str, check: str):
+    made = {"name": "web", "health_check": check} | ({"capacity": 0} if section == "scale_sets" else {})
+
+    (said,) = refused_json({section: [made]})
+
+    assert "health_check" in said
+    assert "secret" not in said
