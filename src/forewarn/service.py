@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -186,7 +187,16 @@ class Service:
         self.runner = Runner(self.plane, self.timekeeper)
         self.readers = ReaderPool()
         self._shares = share(MOST_CONNECTIONS, settings.operator_connections, open_limit())
-        self.desk = Desk(
+        self.conduct = self._look_on() if settings.is_watching else None
+        self.desk = self._make_desk(site)
+        is_anybody = self._opened is not None
+        self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
+        if isinstance(self.clock, VirtualClock):
+            self.clock.moved.subscribe(self._listener.tell_date)
+
+    def _make_desk(self, site: Site) -> Desk:
+        settings = self.settings
+        return Desk(
             self.board,
             approve=self._approve,
             first_poll=self._first_poll,
@@ -194,14 +204,10 @@ class Service:
             site=site,
             first_call_delay=settings.first_call_delay,
             host_names=settings.metadata_host_names,
+            witness=self.conduct,
             faults=self.plane.faults,
             mark=self._mark,
         )
-        self.conduct = self._look_on() if settings.is_watching else None
-        is_anybody = self._opened is not None
-        self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
-        if isinstance(self.clock, VirtualClock):
-            self.clock.on_move = self._listener.tell_date
 
     def _open_machines(self) -> Machines:
         """The simulated machines, which last as long as the store that speaks of them."""
@@ -211,13 +217,12 @@ class Service:
 
     def _look_on(self) -> Conduct:
         """Note what guests ask from now on, and what becomes of the events that they are told of."""
-        conduct = Conduct(self.clock, self.desk.now)
+        conduct = Conduct(self.clock, time.monotonic)
         world = self.plane.world
         conduct.learn(Changes(world.number, (*world.events.values(), *world.attempts.values())))
         conduct.mark_time()
-        self.plane.observers.append(conduct.learn)
-        self.plane.watchers.append(conduct.mark_time)
-        self.desk.witness = conduct
+        self.plane.committed.subscribe(conduct.learn)
+        self.plane.ticked.subscribe(conduct.mark_time)
         return conduct
 
     async def _approve(self, vm: str, events: tuple[str, ...]) -> Refusal | None:

@@ -70,11 +70,11 @@ def test_cancel_is_answered_though_the_store_fails_right_after_it(tmp_path: Path
         with monkeypatch.context() as broken:
             # The job that a commit enqueues here runs before any that the client's request enqueues afterwards.
             breaking: list[Future[None]] = []
-            plane.observers.append(
+            unsubscribe = plane.committed.subscribe(
                 lambda _: breaking.append(runner.submit(broken.setattr, plane.store, "transaction", fail))
             )
             reply = service.operator("POST", f"/v1/events/{event}/cancel")
-            plane.observers.pop()
+            unsubscribe()
             for each in breaking:
                 each.result(60)
 

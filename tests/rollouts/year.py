@@ -91,7 +91,7 @@ class Year:
         self._repairs: list[tuple[int, str]] = []  # the day, and the host
         for number in range(0, hosts * VMS_PER_HOST // _VMS_PER_SET, 10):  # every tenth set has guests that ask
             self.bench.turn_on(f"vm-{number * _VMS_PER_SET}")
-        self.bench.plane.observers.append(self._saw)
+        self.bench.plane.committed.subscribe(self._saw)
 
     def pass_by(self, days: int) -> None:
         """Let that many days pass."""

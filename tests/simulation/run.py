@@ -187,7 +187,8 @@ class Simulation:
         plane.most_intents = self._most_intents
         for rule in self._faults:
             plane.faults.add(rule)
-        plane.observers += [self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit]
+        for look_on in (self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit):
+            plane.committed.subscribe(look_on)
         self.board: Board = board
         self._last_world = plane.world
         try:

@@ -7,10 +7,10 @@ in single assignments, so neither waits for the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
 from forewarn.core.fault import About, FaultRule
+from forewarn.subscribers import Subscribers
 
 MOST_RULES = 100
 
@@ -74,7 +74,7 @@ class FaultBook:
     def __init__(self) -> None:
         self.on_requests: tuple[Posted, ...] = ()
         self.on_events: tuple[Posted, ...] = ()
-        self.on_change: Callable[[], None] = lambda: None  # called after a rule on requests was added
+        self.added: Subscribers[Posted] = Subscribers()  # rules on requests
         self._made = 0
 
     @property
@@ -90,7 +90,7 @@ class FaultBook:
             self.on_events = (*self.on_events, posted)
         else:
             self.on_requests = (*self.on_requests, posted)
-            self.on_change()
+            self.added.publish(posted)
         return posted
 
     def remove(self, gone: list[Posted]) -> None:

@@ -79,7 +79,7 @@ class Demo:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._tell, changes)
 
-        self._service.plane.observers.append(observe)
+        self._service.plane.committed.subscribe(observe)
         guests = [vm for vm in self._service.plane.world.vms.values() if vm.addresses]
         self._tasks = [loop.create_task(self._guest(vm.name, vm.addresses[0])) for vm in guests]
         self._tasks.append(loop.create_task(self._keep_busy()))

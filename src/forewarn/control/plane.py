@@ -20,7 +20,6 @@ from forewarn.control.courses import AskFirst, Courses
 from forewarn.control.dry_run import DryRun
 from forewarn.control.faults import Strokes, put_in
 from forewarn.control.hands import Hands
-from forewarn.control.onlookers import tell_all
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.requests import Requests, Write
@@ -47,6 +46,7 @@ from forewarn.errors import ForewarnError, StoreUnavailable
 from forewarn.ids import random_id
 from forewarn.logs import get_logger
 from forewarn.store.sql import SqlStore, Transaction
+from forewarn.subscribers import Subscribers
 
 log = get_logger()
 
@@ -84,8 +84,8 @@ class ControlPlane(Requests):
         self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
         self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
-        self.observers: list[Callable[[Changes], None]] = []
-        self.watchers: list[Callable[[Collection[str]], None]] = []  # told after each tick of what was looked at
+        self.committed: Subscribers[Changes] = Subscribers()  # each commit, once the board shows it
+        self.ticked: Subscribers[Collection[str]] = Subscribers()  # the operations and rollouts a tick looked at
         self._looked: set[str] = set()  # the operations and rollouts that may wait for something else now
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._outbox = outbox
@@ -211,7 +211,7 @@ class ControlPlane(Requests):
         self.world.apply(changes)
 
     def _show(self, entities: Sequence[Entity]) -> None:
-        """The board, the next tick and the observers learn of what was committed, in this order."""
+        """The board, the next tick and the subscribers learn of what was committed, in this order."""
         scopes = {entity.id: entity for entity in entities if isinstance(entity, Scope)}
         for scope in scopes.values():
             if scope.is_on and not scope.is_gone:
@@ -230,14 +230,14 @@ class ControlPlane(Requests):
         for entity in entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self.ended[entity.phase] += 1
-        tell_all(self.observers, Changes(self.world.number, tuple(entities)))
+        self.committed.publish(Changes(self.world.number, tuple(entities)))
 
     # Time.
 
     def tick(self) -> None:
         """Do all that is due now."""
         self._do_what_is_due()
-        tell_all(self.watchers, self._looked)
+        self.ticked.publish(self._looked)
         self._looked.clear()
 
     def _do_what_is_due(self) -> None:

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forewarn.board.board import Board, Panel
-from forewarn.board.faults import FaultBook
+from forewarn.board.faults import FaultBook, Posted
 from forewarn.board.tally import Tally
 from forewarn.core.fault import Fault
 from forewarn.core.refusal import Refusal
@@ -97,7 +97,7 @@ class Desk:
         self.from_loopback = Gate(LocalHosts(self.host_names))
         self.from_network = Gate(None)
         if self.faults is not None:
-            self.faults.on_change = self._forget
+            self.faults.added.subscribe(self._forget)
 
     def gate_at(self, address: str) -> Gate:
         """The gate of a connection, by the local address that it came in on."""
@@ -128,7 +128,7 @@ class Desk:
         if date != self.date:
             self.date = date
 
-    def _forget(self) -> None:
+    def _forget(self, _: Posted) -> None:
         """Judge every request anew. Another thread may be remembering one: it keeps it where nobody looks."""
         self.from_loopback.remembered = {}
         self.from_network.remembered = {}

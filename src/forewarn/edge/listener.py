@@ -82,6 +82,8 @@ class GuestListener:
         self._chores: list[asyncio.Task[None]] = []
         self._listening: list[tuple[str, int]] = []
         self._looked_at: dict[str, int | None] = {}
+        self._stop_waking: Callable[[], None] = _do_nothing
+        self._stop_reopening: Callable[[], None] = _do_nothing
         self._exhaustion = ExhaustionLog("guests", desk.now)
 
     async def open(
@@ -90,7 +92,7 @@ class GuestListener:
         """Listen there, and on sockets that are open already; the addresses with the ports that were taken."""
         loop = asyncio.get_running_loop()
         board = self._desk.board
-        board.on_change = partial(_hand_over, loop, wake_waiters)
+        self._stop_waking = board.changed.subscribe(partial(_hand_over, loop, wake_waiters))
         for host, port in addresses:
             way = _probe(Way(host, port))
             self._servers.append(await self._listen(way, self._by_address, is_shared=True))
@@ -98,8 +100,8 @@ class GuestListener:
         for each in opened:
             self._servers.append(await self._serve(each, self._by_address))
         await self._open_own()
-        board.on_seats = partial(_hand_over, loop, self._reopen_own)
-        self.tell_date()
+        self._stop_reopening = board.ways_changed.subscribe(partial(_hand_over, loop, self._reopen_own))
+        self.tell_date(self._clock.now())
         self._chores = [loop.create_task(self._sweep())]
         if self._clock.runs:  # whoever moves one that does not, has it told then
             self._chores.append(loop.create_task(self._keep_date()))
@@ -185,7 +187,7 @@ class GuestListener:
         if self._shut or any(_index_of(interface) != index for interface, index in self._looked_at.items()):
             await self._open_own()
 
-    def _reopen_own(self) -> None:
+    def _reopen_own(self, _: None) -> None:
         self._chores.append(asyncio.get_running_loop().create_task(self._open_own()))
 
     # Chores.
@@ -204,18 +206,18 @@ class GuestListener:
 
     async def _keep_date(self) -> None:
         while True:
-            self.tell_date()
+            self.tell_date(self._clock.now())
             await asyncio.sleep(_DATE_SECONDS)
 
-    def tell_date(self) -> None:
-        """Let answers have the date of this moment. On any thread: it is one assignment."""
-        self._desk.tell_date(self._clock.now())
+    def tell_date(self, now: datetime) -> None:
+        """Let answers have this date. On any thread: it is one assignment."""
+        self._desk.tell_date(now)
 
     async def close(self) -> None:
         """Hear nobody new, answer who waits, hang up; who is still there then is cut off."""
         desk = self._desk
         desk.stopping.set()
-        desk.board.on_seats = _nobody_minds
+        self._stop_reopening()
         for chore in self._chores:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
@@ -225,7 +227,7 @@ class GuestListener:
         if not await self._have_left(GuestConnection.finish):
             log.info("guests cut off", connections=len(desk.connections))
             await self._have_left(GuestConnection.abort)
-        desk.board.on_change = _nobody_minds
+        self._stop_waking()
 
     async def _have_left(self, ask: Callable[[GuestConnection], None]) -> bool:
         """Whether all guests have left soon after they were asked to; so is who came in at the last moment."""
@@ -248,8 +250,8 @@ def _told() -> Iterator[None]:
         log.exception("chore failed")
 
 
-def _nobody_minds(*_: object) -> None:
-    """What the board tells once nobody listens."""
+def _do_nothing() -> None:
+    """What ends a subscription before there is one."""
 
 
 def _on_port(board: Board, port: int, _address: str) -> Guest | None:

@@ -102,8 +102,8 @@ class Stream:
 
     def _attach(self) -> None:
         self._remember_events(self._plane.world.events.values())
-        self._plane.observers.append(self._observe)
-        self._plane.watchers.append(self._watch)
+        self._plane.committed.subscribe(self._observe)
+        self._plane.ticked.subscribe(self._watch)
 
     def _observe(self, changes: Changes) -> None:
         """Called after each commit."""

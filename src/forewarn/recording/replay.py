@@ -95,7 +95,7 @@ class Replay:
             self.playback = Playback(scenes, self._show, self.manner.rate)
             self._board.seat([_vm(self.vm)])
             self._listener = GuestListener(self._desk, self.playback, self.vm, is_anybody=True)
-            self.playback.on_move = self._listener.tell_date
+            self.playback.moved.subscribe(self._listener.tell_date)
             self.metadata = await self._listener.open(metadata)
             await self._hear_operators(operator[0], bound)
         except BaseException:

@@ -148,7 +148,7 @@ class Player:
         service.plane.apply_fleet(
             self._fleet, "scenario"
         )  # into an empty store: it is taken, as `_seated` has seen
-        service.plane.observers.append(self._note)
+        service.plane.committed.subscribe(self._note)
 
     @property
     def _plane(self) -> ControlPlane:

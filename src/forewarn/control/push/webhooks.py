@@ -89,7 +89,7 @@ class Webhooks:
         for webhook in self._outbox.webhooks:
             self._courier.serve(webhook)
         self._collect()
-        self._plane.observers.append(self._observe)
+        self._plane.committed.subscribe(self._observe)
 
     def stop(self) -> None:
         """Deliver nothing more, and write down what was."""
