@@ -19,6 +19,10 @@ from forewarn.board.conduct import Conduct
 from forewarn.clock import Clock, SystemClock, VirtualClock
 from forewarn.config import Settings
 from forewarn.config_values import Address, show_address
+from forewarn.control.commands.faults import mark_fault
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import approve_as_guest, first_poll
+from forewarn.control.commit import refusal_of
 from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push import webhooks
@@ -226,20 +230,20 @@ class Service:
         return conduct
 
     async def _approve(self, vm: str, events: tuple[str, ...]) -> Refusal | None:
-        return await self.runner.call(self.plane.approve_as_guest, vm, events)
+        return refusal_of(await self.runner.call(approve_as_guest, self.plane, vm, events))
 
     async def _first_poll(self, vm: str) -> Refusal | None:
-        return await self.runner.call(self.plane.first_poll, vm)
+        return refusal_of(await self.runner.call(first_poll, self.plane, vm))
 
     async def _mark(self, vm: str, events: tuple[str, ...], fault: Fault) -> None:
-        await self.runner.call(self.plane.mark_fault, vm, events, fault)
+        await self.runner.call(mark_fault, self.plane, vm, events, fault)
 
     def _take_fleet(self, text: FleetText) -> None:
         """Apply the fleet to an empty store; to any other, only compare."""
         if self.plane.world.number:
             self.fleet_differences = plan_fleet(self.plane.world, text.spec, _NO_SEED).differences
             return
-        problems = [each for each in self.plane.apply_fleet(text.spec, "fleet file") if isinstance(each, Problem)]
+        problems = [each for each in apply_fleet(self.plane, text.spec, "fleet file") if isinstance(each, Problem)]
         if problems:
             raise ConfigError(str(text.refusal(problems)))
 

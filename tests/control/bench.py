@@ -12,9 +12,14 @@ import sqlalchemy as sa
 
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
+from forewarn.control.commands.events import postpone_event
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import approve_as_guest, first_poll
+from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, reclaim_capacity
+from forewarn.control.commands.vms import act_on_vm, evict_vm
+from forewarn.control.commit import Accepted, refusal_of
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.outbox import Outbox
-from forewarn.control.requests import Accepted
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
@@ -63,7 +68,7 @@ class Bench:
         self.verdict: Verdict = no_checks  # on the health of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
-        problems = self.plane.apply_fleet(read_json(fleet).spec, "test")
+        problems = apply_fleet(self.plane, read_json(fleet).spec, "test")
         assert all(isinstance(line, str) for line in problems), problems
 
     def start_plane(self) -> None:
@@ -90,27 +95,27 @@ class Bench:
     def turn_on(self, *vms: str) -> None:
         """These guests have polled."""
         for vm in vms:
-            assert self.plane.first_poll(vm) is None
+            assert not isinstance(first_poll(self.plane, vm), Refusal)
 
     def approve(self, vm: str, *events: Event) -> Refusal | None:
-        outcome = self.plane.approve_as_guest(vm, [event.id for event in events])
+        outcome = approve_as_guest(self.plane, vm, [event.id for event in events])
         self.plane.tick()
-        return outcome
+        return refusal_of(outcome)
 
     # Owners and operators.
 
     def ask(self, cause: Cause, vm: str) -> Accepted | Refusal:
-        outcome = self.plane.ask_for_vm(cause, vm, "owner")
+        outcome = act_on_vm(self.plane, cause, vm, "owner")
         self.plane.tick()
         return outcome
 
     def evict(self, vm: str) -> Accepted | Refusal:
-        outcome = self.plane.evict(vm, "operator")
+        outcome = evict_vm(self.plane, vm, "operator")
         self.plane.tick()
         return outcome
 
     def maintain(self, host: str, kind: Kind = Kind.FREEZE, **more: Any) -> Accepted | Refusal:
-        outcome = self.plane.maintain(host, Maintenance(kind, **more), "operator")
+        outcome = maintain_host(self.plane, host, Maintenance(kind, **more), "operator")
         self.plane.tick()
         return outcome
 
@@ -118,17 +123,17 @@ class Bench:
         self, host: str, risk: Risk | None = None, *, anyway: bool = False, **notice: float
     ) -> Accepted | Refusal:
         asked = Degradation(timedelta(**notice) if notice else None, risk, anyway=anyway)
-        outcome = self.plane.degrade(host, asked, "operator")
+        outcome = degrade_host(self.plane, host, asked, "operator")
         self.plane.tick()
         return outcome
 
     def fail(self, host: str, kind: Kind | None = None) -> Accepted | Refusal:
-        outcome = self.plane.fail(host, "operator", kind)
+        outcome = fail_host(self.plane, host, "operator", kind)
         self.plane.tick()
         return outcome
 
     def reclaim(self, host: str, count: int) -> list[Accepted] | Refusal:
-        outcome = self.plane.reclaim(host, count, "operator")
+        outcome = reclaim_capacity(self.plane, host, count, "operator")
         self.plane.tick()
         return outcome
 
@@ -136,9 +141,9 @@ class Bench:
         self, event: Event, until: datetime | None = None, *, reason: str = "", by: str = "owner", **later: float
     ) -> Refusal | None:
         asked = Postponement(until, timedelta(**later) if later else None, reason)
-        outcome = self.plane.postpone(event.id, asked, by)
+        outcome = postpone_event(self.plane, event.id, asked, by)
         self.plane.tick()
-        return outcome
+        return refusal_of(outcome)
 
     # Time.
 

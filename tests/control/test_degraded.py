@@ -7,7 +7,9 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from forewarn.control.requests import Accepted
+from forewarn.control.commands.events import cancel_operation
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commit import Accepted
 from forewarn.core.notice import Rules
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
@@ -177,7 +179,7 @@ def test_an_incident_that_nobody_remembers_is_announced_once_more_and_disturbs_n
 
 def test_a_move_that_was_called_off_is_announced_anew_by_the_next_report(bench: Bench):
     move = bench.degrade("host-2")
-    bench.plane.cancel(bench.operation(move).id, "operator")
+    cancel_operation(bench.plane, bench.operation(move).id, "operator")
 
     again = bench.degrade("host-2", Risk.HIGH)
 
@@ -280,7 +282,7 @@ def test_a_host_that_recovers_is_not_counted_any_more_and_one_that_fails_is_neve
     bench = many(12)
     for number in range(5):
         bench.degrade(f"host-{number}")
-    bench.plane.recover("host-0", "operator")
+    recover_host(bench.plane, "host-0", "operator")
 
     accepted, failed = bench.degrade("host-5"), bench.fail("host-6")
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from forewarn.control.commands.guests import first_poll
 from forewarn.control.wakes import Wakes
 from forewarn.core.terms import Cause
 from forewarn.errors import StoreUnavailable
@@ -28,7 +29,7 @@ def test_a_first_poll_that_could_not_be_kept_leaves_nothing_due_a_day_later():
     bench = Bench(WEB)
     refuse_once(bench)
     with pytest.raises(StoreUnavailable):
-        bench.plane.first_poll("solo")
+        first_poll(bench.plane, "solo")
 
     bench.advance(hours=25)
 
@@ -40,13 +41,13 @@ def test_a_scope_that_could_not_be_turned_off_is_turned_off_later():
     bench = Bench(WEB)
     bench.turn_on("solo")
     bench.clock.move_to(bench.clock.now() + timedelta(hours=25))
-    real = bench.plane.change
+    real = bench.plane.commit
 
     def away(*_: object) -> None:
-        bench.plane.change = real
+        bench.plane.commit = real
         raise StoreUnavailable("The store did not answer.")
 
-    bench.plane.change = away
+    bench.plane.commit = away
     with pytest.raises(StoreUnavailable):
         bench.plane.tick()
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 
+from forewarn.control.commands.fleet import apply_fleet
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Action, Cause, Kind
 from tests.control.bench import NOON, WEB, Bench, fleet, vm
@@ -71,7 +72,7 @@ def test_what_starts_by_time_alone_starts_when_every_notice_has_run_out():
     moved = {**WEB, "vms": [{**each, "host": "host-0"} if each["name"] == "spot" else each for each in WEB["vms"]]}
     from forewarn.wire.fleet_file import read_json  # noqa: PLC0415 - only here
 
-    bench.plane.apply_fleet(read_json(moved).spec, "operator")
+    apply_fleet(bench.plane, read_json(moved).spec, "operator")
 
     bench.advance(minutes=6)
     after_the_first = bench.phases(freeze)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from forewarn.control.commands.fleet import apply_fleet
 from forewarn.wire.fleet_file import read_json
 from tests.control.bench import WEB, Bench
 
@@ -9,7 +10,7 @@ from tests.control.bench import WEB, Bench
 def put_on_host_0(bench: Bench, name: str) -> None:
     """The VM lands on a host whose work is announced; it gets a notice of its own."""
     vms = [{**each, "host": "host-0"} if each["name"] == name else each for each in WEB["vms"]]
-    bench.plane.apply_fleet(read_json({**WEB, "vms": vms}).spec, "operator")
+    apply_fleet(bench.plane, read_json({**WEB, "vms": vms}).spec, "operator")
     bench.plane.tick()
 
 

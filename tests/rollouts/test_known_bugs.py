@@ -12,6 +12,11 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from forewarn.control.commands.events import approve_event, cancel_operation
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commands.rollouts import resume_rollout
+from forewarn.core.refusal import Refusal
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind, Risk, VmState
 from forewarn.drivers.machines import Trouble
@@ -43,7 +48,7 @@ def test_work_that_was_called_off_does_not_come_again():
     assert bench.run(rollout).state is RolloutState.PAUSED
 
     bench.abort(rollout)
-    assert bench.plane.recover("host-1-1", "operator") is None
+    assert not isinstance(recover_host(bench.plane, "host-1-1", "operator"), Refusal)
     bench.start_plane()
     bench.advance(days=10)
 
@@ -101,7 +106,7 @@ def test_a_rollout_has_a_plan_a_progress_and_a_reason_and_takes_note_of_what_has
     bench.advance(minutes=20)
 
     changed = {**described, "hosts": described["hosts"][:-1], "vms": [*described["vms"], vm("new", "host-1-0")]}
-    bench.plane.apply_fleet(read_json(changed).spec, "operator")
+    apply_fleet(bench.plane, read_json(changed).spec, "operator")
     states, waits = bench.states(rollout), bench.waits(rollout)
     bench.run(rollout)
 
@@ -157,7 +162,7 @@ def befall(bench: RolloutBench, rollout: str, what: str) -> None:
         case "it degrades":
             bench.degrade("host-0-0", Risk.IMMINENT)
         case "its event is cancelled":
-            bench.plane.cancel(bench.turns(rollout)["host-0-0"].operation or "", "operator")
+            cancel_operation(bench.plane, bench.turns(rollout)["host-0-0"].operation or "", "operator")
         case _:
             bench.machines.order("vm0-0-0", Trouble(what))
 
@@ -207,14 +212,14 @@ def test_work_that_is_stuck_says_why_and_who_helps_it_on_is_written_down():
     (event,) = bench.plane.world.events.values()
 
     assert bench.waits(rollout) == ["host-0-0: approval from vm0-0-0 (scope set0) until 12:15:00Z"]
-    assert bench.plane.approve(event.id, "ann") is None
+    assert not isinstance(approve_event(bench.plane, event.id, "ann"), Refusal)
     bench.advance(minutes=5)
     assert bench.waits(rollout) == [
         "the last wave to be healthy, until 12:11:05Z: the health check of set0 answered 503"
     ]
     bench.run(rollout)
     assert "the health check of set0 answered 503" in bench.waits(rollout)[0]
-    assert bench.plane.resume_rollout(rollout, "ben", anyway=True) is None
+    assert not isinstance(resume_rollout(bench.plane, rollout, "ben", anyway=True), Refusal)
     bench.run(rollout)
 
     assert bench.rollout(rollout).state is RolloutState.COMPLETED

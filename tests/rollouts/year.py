@@ -18,7 +18,8 @@ from typing import Any
 
 import structlog
 
-from forewarn.control.requests import Accepted
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commit import Accepted
 from forewarn.core.event import Event
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
@@ -112,7 +113,7 @@ class Year:
         self.summary.degraded += 1
         self._repairs.append((day, host))
         while self._repairs and self._repairs[0][0] <= day - _DAYS_OF_REPAIR:
-            self.bench.plane.recover(self._repairs.pop(0)[1], "operator")
+            recover_host(self.bench.plane, self._repairs.pop(0)[1], "operator")
 
     def _saw(self, changes: Changes) -> None:
         for entity in changes.entities:

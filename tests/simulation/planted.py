@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import ModuleType
 from unittest.mock import patch
 
 from forewarn.board.pages import Page
@@ -27,8 +28,10 @@ from forewarn.core.requests import lateness, notices
 from forewarn.core.scope import Scope
 from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
+from tests.simulation import lobby, requests
 from tests.simulation import planted_limits as limits
 from tests.simulation import planted_rollouts as rolling
+from tests.simulation.planted_limits import nothing_committed
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ def _answers_each_guest_differently() -> list[object]:
 
 
 def _answers_before_it_commits() -> list[object]:
-    real = ControlPlane.approve_as_guest
+    real = lobby.approve_as_guest
 
     def approve_as_guest(plane, vm, events):
         draft = Draft(plane.world, plane.clock.now(), vm)
@@ -229,28 +232,28 @@ def _answers_before_it_commits() -> list[object]:
         for event in (entity for entity in draft._put.values() if isinstance(entity, Event)):
             plane.world.take(replace(event, version=plane.world.events[event.id].version))
             plane._due.add(event.operation)
-        return None
+        return nothing_committed(plane)
 
-    return [patch.object(ControlPlane, "approve_as_guest", approve_as_guest)]
+    return [patch.object(lobby, "approve_as_guest", approve_as_guest)]
 
 
-def _says_yes_and_forgets(request: str) -> Callable[[], list[object]]:
+def _says_yes_and_forgets(where: ModuleType, command: str) -> Callable[[], list[object]]:
     def forget() -> list[object]:
-        return [patch.object(ControlPlane, request, lambda *_: None)]
+        return [patch.object(where, command, lambda plane, *_: nothing_committed(plane))]
 
     return forget
 
 
 def _says_cancelled_and_forgets() -> list[object]:
-    real = ControlPlane.cancel
+    real = requests.cancel_operation
 
     def cancel(plane, operation, actor):
         found = plane.world.operations.get(operation)
         if found is not None and found.phase is Phase.SCHEDULED:
-            return None
+            return nothing_committed(plane)
         return real(plane, operation, actor)
 
-    return [patch.object(ControlPlane, "cancel", cancel)]
+    return [patch.object(requests, "cancel_operation", cancel)]
 
 
 def _takes_what_never_began_for_done() -> list[object]:
@@ -369,9 +372,16 @@ PLANTED = (
     Planted("shows a gone event again", 7, "is back", _shows_a_gone_event_again),
     Planted("answers each guest differently", 8, "two answers", _answers_each_guest_differently),
     Planted("answers before it commits", 9, "is lost", _answers_before_it_commits),
-    Planted("says yes to a first poll and forgets it", 9, "the scope is off", _says_yes_and_forgets("first_poll")),
-    Planted("says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets("approve")),
-    Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets("recover")),
+    Planted(
+        "says yes to a first poll and forgets it",
+        9,
+        "the scope is off",
+        _says_yes_and_forgets(lobby, "first_poll"),
+    ),
+    Planted(
+        "says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets(requests, "approve_event")
+    ),
+    Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets(requests, "recover_host")),
     Planted("says cancelled and forgets it", 9, "cancelled and is not", _says_cancelled_and_forgets),
     Planted("says postponed and forgets it", 9, "postponed by .* and is not", limits.says_postponed_and_forgets),
     Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),

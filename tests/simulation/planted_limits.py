@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from unittest.mock import patch
 
+from forewarn.control.commit import Committed
 from forewarn.control.plane import ControlPlane
 from forewarn.core import holds, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.requests import degraded, lateness, postpone
-from forewarn.core.world import World
+from forewarn.core.world import Changes, World
+from tests.simulation import requests
+
+
+def nothing_committed(plane: ControlPlane) -> Committed:
+    """What a command answers that had nothing to change."""
+    return Committed(Changes(plane.world.number))
 
 
 def overlooks_minimums() -> list[object]:
@@ -41,15 +48,15 @@ def postpones_to_sooner() -> list[object]:
 
 
 def says_postponed_and_forgets() -> list[object]:
-    real = ControlPlane.postpone
+    real = requests.postpone_event
 
     def forget(plane, event, asked, actor):
         draft, found = Draft(plane.world, plane.clock.now(), actor), plane.world.events.get(event)
         if found is not None and postpone.postpone(draft, found, asked, plane.rules) is None:
-            return None
+            return nothing_committed(plane)
         return real(plane, event, asked, actor)
 
-    return [patch.object(ControlPlane, "postpone", forget)]
+    return [patch.object(requests, "postpone_event", forget)]
 
 
 def forgets_who_waits_for_a_host() -> list[object]:

@@ -16,13 +16,13 @@ from forewarn.board.board import Board
 from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
+from forewarn.control.commit import Committed, Write
 from forewarn.control.courses import AskFirst, Courses
 from forewarn.control.dry_run import DryRun
 from forewarn.control.faults import Strokes, put_in
 from forewarn.control.hands import Hands
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
-from forewarn.control.requests import Requests, Write
 from forewarn.control.retention import Retention
 from forewarn.control.silence import turn_off_the_silent
 from forewarn.control.wakes import Wakes
@@ -55,7 +55,7 @@ _MOST_ROUNDS = 1000  # of one tick; what is left comes in the next
 _AFTER_A_BUG = timedelta(minutes=1)
 
 
-class ControlPlane(Requests):
+class ControlPlane:
     """Takes requests, ticks, and keeps world, store and board the same."""
 
     most_intents = 500  # of one commit
@@ -89,10 +89,10 @@ class ControlPlane(Requests):
         self._looked: set[str] = set()  # the operations and rollouts that may wait for something else now
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._outbox = outbox
-        self._new_id = new_id
+        self.new_id = new_id
         self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
         self._hands = Hands(driver, self.rules.action_limit)
-        self.faults = FaultBook() if driver.is_simulated else None  # real machines have none
+        self.faults: FaultBook | None = FaultBook() if driver.is_simulated else None  # real machines have none
         self._strokes = Strokes()  # of the draft that is being committed
         self._looks: Wakes[str, datetime] = Wakes()
         self.verdict = verdict  # on the health of sets
@@ -130,25 +130,25 @@ class ControlPlane(Requests):
             self._is_sure = False
             raise
 
-    def change(self, actor: str, write: Write) -> Refusal | None:
+    def commit(self, actor: str, write: Write) -> Committed | Refusal:
         """Let a rule write a draft, and commit it; a refusal changes nothing."""
         self._allow_for_step()
         return self._commit(actor, write)
 
-    def _commit(self, actor: str, write: Write) -> Refusal | None:
-        changes: Changes | None = None
+    def _commit(self, actor: str, write: Write) -> Committed | Refusal:
         while True:
             with self._transaction() as transaction:
                 if self._is_current(transaction):
                     draft = Draft(self.world, self.clock.now(), actor)
-                    refusal = write(draft)
-                    if refusal is None and not draft.is_empty:
-                        changes = self._keep(transaction, draft)
+                    if (refusal := write(draft)) is not None:
+                        return refusal
+                    if draft.is_empty:
+                        return Committed(Changes(self.world.number))
+                    changes = self._keep(transaction, draft)
                     break
             self._synchronise()
-        if changes is not None:
-            self._publish(changes)
-        return refusal
+        self._publish(changes)
+        return Committed(changes)
 
     def dry_run(self) -> DryRun:
         """What carries out requests on a copy of the newest state, and keeps nothing."""
@@ -244,7 +244,7 @@ class ControlPlane(Requests):
         if not self._is_sure:
             self._synchronise()
         self._allow_for_step()
-        turn_off_the_silent(self, PLANE)
+        turn_off_the_silent(self, self.polls, PLANE)
         now = self.clock.now()
         for _ in range(_MOST_ROUNDS):
             reports = self._hands.reports(self.world, now)

@@ -68,13 +68,16 @@ async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
             "The service runs on the system clock, which cannot be moved.",
             "Serve with --clock virtual to move time by hand.",
         )
+    return await call.change(lambda _: _move(timekeeper, body), lambda plane, _: _view(plane, timekeeper))
+
+
+def _move(timekeeper: Timekeeper, body: ClockBody) -> None:
     if body.advance_seconds is not None:
-        await call.on_plane(timekeeper.advance, timedelta(seconds=body.advance_seconds))
+        timekeeper.advance(timedelta(seconds=body.advance_seconds))
     elif body.until is not None:
-        await call.on_plane(timekeeper.next)
+        timekeeper.next()
     elif body.rate is not None:
-        await call.on_plane(timekeeper.play, body.rate)
-    return await show_clock(call, Nothing())
+        timekeeper.play(body.rate)
 
 
 ENDPOINTS = [

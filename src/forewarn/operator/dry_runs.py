@@ -8,9 +8,9 @@ from typing import Annotated
 
 import msgspec
 
+from forewarn.control.commit import CommandTarget
 from forewarn.control.dry_run import DryRun
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Requests
 from forewarn.core.refusal import Refusal
 from forewarn.operator.endpoint import Call
 from forewarn.wire.rest import EventView, OperationView, event_view, operation_view
@@ -28,7 +28,7 @@ class DryRunResult(msgspec.Struct):
     ]
 
 
-async def dry_run(call: Call, act: Callable[[Requests], object]) -> DryRunResult | Refusal:
+async def dry_run(call: Call, act: Callable[[CommandTarget], object]) -> DryRunResult | Refusal:
     """Carry out the request on a copy of the world, and tell what came of it."""
 
     def run(plane: ControlPlane) -> DryRunResult | Refusal:

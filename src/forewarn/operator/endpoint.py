@@ -42,6 +42,7 @@ from forewarn.wire.rest import ErrorBody
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
@@ -113,6 +114,17 @@ class Call:
             return act(*args, **kwargs)
 
         return await self.office.runner.call(read)
+
+    async def change(
+        self, act: Callable[[ControlPlane], R | Refusal], view: Callable[[ControlPlane, R], V]
+    ) -> V | Refusal:
+        """Let the plane's thread change something, and view it once what that made due has been decided."""
+        plane = self.office.plane
+
+        def view_unless_refused(outcome: R | Refusal) -> V | Refusal:
+            return outcome if isinstance(outcome, Refusal) else view(plane, outcome)
+
+        return await self.office.runner.change(partial(act, plane), view_unless_refused)
 
     async def aside(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let a reader's thread do what would take too long on the loop.

@@ -10,6 +10,8 @@ from typing import Annotated
 
 import msgspec
 
+from forewarn.control.commands.events import approve_event, cancel_operation, postpone_event
+from forewarn.control.commit import Committed
 from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
@@ -17,6 +19,7 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm
 from forewarn.core.requests.notices import has_ended
 from forewarn.core.requests.postpone import Postponement
+from forewarn.errors import StoreUnavailable
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, bad_cursor, bad_request, whole_number
 from forewarn.operator.fleet import PAGE
 from forewarn.operator.roles import Role
@@ -148,40 +151,57 @@ def _find_open(plane: ControlPlane, name: str, participle: str) -> Event | Refus
 
 
 async def _change(
-    call: Call, participle: str, change: Callable[[ControlPlane, Event], Refusal | None]
+    call: Call, participle: str, change: Callable[[ControlPlane, Event], Committed | Refusal]
 ) -> EventView | Refusal:
-    def write(plane: ControlPlane) -> Refusal | None:
+    def write(plane: ControlPlane) -> Event | Refusal:
         found = _find_open(plane, call.path("id"), participle)
-        return found if isinstance(found, Refusal) else change(plane, found)
+        if isinstance(found, Refusal):
+            return found
+        outcome = change(plane, found)
+        if isinstance(outcome, Refusal):
+            return outcome
+        return next((each for each in outcome.events if each.id == found.id), found)
 
-    refusal = await call.on_plane(write, call.office.plane)
-    return refusal if refusal is not None else await show_event(call, Nothing())
+    def view(plane: ControlPlane, committed: Event) -> EventView:
+        return event_view(plane.world, _by_now(plane, committed), plane.clock.now())
+
+    return await call.change(write, view)
+
+
+def _by_now(plane: ControlPlane, event: Event) -> Event:
+    """The event as it is after the tick; as it was committed, where it has ended and the store does not answer."""
+    if event.id in plane.world.events:
+        return plane.world.events[event.id]
+    try:
+        with plane.store.transaction() as transaction:
+            return next(iter(history.find_events(transaction.connection, event.id)), event)
+    except StoreUnavailable:
+        return event
 
 
 async def approve(call: Call, _: Nothing) -> EventView | Refusal:
     """Approve an event in the name of whoever asks."""
-    return await _change(call, "approved", lambda plane, found: plane.approve(found.id, call.actor))
+    return await _change(call, "approved", lambda plane, found: approve_event(plane, found.id, call.actor))
 
 
 async def cancel(call: Call, _: Nothing) -> CancelledView | Refusal:
     """Cancel an event's operation: all its events go, or none."""
 
     def write(plane: ControlPlane) -> CancelledView | Refusal:
-        """Cancel and read in one job: if the store failed before a second one, the client would cancel again."""
         found = _find_open(plane, call.path("id"), "cancelled")
         if isinstance(found, Refusal):
             return found
         named = {event.id for event in plane.world.events_of(found.operation) if event.phase.is_open}
-        if refusal := plane.cancel(found.operation, call.actor):
-            return refusal
-        with plane.store.transaction() as transaction:
-            events = history.events_of(transaction.connection, found.operation)
+        outcome = cancel_operation(plane, found.operation, call.actor)
+        if isinstance(outcome, Refusal):
+            return outcome
         now = plane.clock.now()
-        views = {event.id: event_view(plane.world, event, now) for event in events}
+        events = sorted((each for each in outcome.events if each.id in named), key=lambda each: each.number)
+        views = {event.id: event_view(plane.world, event, now) for event in (found, *events)}
         asked = views[found.id]
         return CancelledView(
             **{name: getattr(asked, name) for name in asked.__struct_fields__},
-            cancelled=[views[event.id] for event in events if event.id in named],
+            cancelled=[views[event.id] for event in events],
         )
 
     return await call.on_plane(write, call.office.plane)
@@ -191,7 +211,9 @@ async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
     """Put an event's whole operation off."""
     by = None if body.by_seconds is None else timedelta(seconds=body.by_seconds)
     asked = Postponement(body.until, by, body.reason)
-    return await _change(call, "postponed", lambda plane, found: plane.postpone(found.id, asked, call.actor))
+    return await _change(
+        call, "postponed", lambda plane, found: postpone_event(plane, found.id, asked, call.actor)
+    )
 
 
 async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import msgspec
 from starlette.responses import Response
 
+from forewarn.control.commands import fleet
+from forewarn.control.commit import CommandTarget
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Requests
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_export import describe
 from forewarn.core.fleet_spec import FleetSpec
@@ -104,12 +105,13 @@ def _host(plane: ControlPlane, name: str) -> HostView:
 
 async def show_host(call: Call, _: Nothing) -> HostView | Refusal:
     """One host."""
+    return await call.on_plane(view_host, call.office.plane, call.path("name"))
 
-    def read(plane: ControlPlane) -> HostView | Refusal:
-        found = find_host(plane.world, call.path("name"))
-        return found if isinstance(found, Refusal) else _host(plane, found.name)
 
-    return await call.on_plane(read, call.office.plane)
+def view_host(plane: ControlPlane, name: str) -> HostView | Refusal:
+    """The host of that name as it is told, if there is one."""
+    found = find_host(plane.world, name)
+    return found if isinstance(found, Refusal) else _host(plane, found.name)
 
 
 async def list_scopes(call: Call, _: Nothing) -> ScopeList | Refusal:
@@ -157,8 +159,8 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
         return Refusal(Code.BAD_REQUEST, _summary(problem))
 
     def write(kept: ControlPlane) -> FleetApplied | Refusal:
-        plane: Requests = kept.dry_run() if call.is_dry_run else kept
-        outcome = plane.apply_fleet(text.spec, call.actor)
+        plane: CommandTarget = kept.dry_run() if call.is_dry_run else kept
+        outcome = fleet.apply_fleet(plane, text.spec, call.actor)
         problems = [each for each in outcome if isinstance(each, Problem)]
         if problems:
             return Refusal(Code.NOT_ALLOWED, _summary(text.refusal(problems)))

@@ -138,13 +138,17 @@ async def add_webhook(call: Call, body: WebhookBody) -> WebhookAdded | Refusal:
     """Add one; its secret is told unless it was given."""
     book = call.office.webhooks
     wanted = Wanted(body.url, body.format, body.secret, tuple(body.kinds), tuple(body.scopes))
-    made = await call.on_plane(book.add, wanted, call.actor)
-    if isinstance(made, Refusal):
-        return made
-    found = await call.on_plane(book.find, made.id)
-    if isinstance(found, Refusal):
-        return found
-    return WebhookAdded(**_told(found), secret=made.secret if body.secret is None else None)
+
+    def add() -> WebhookAdded | Refusal:
+        made = book.add(wanted, call.actor)
+        if isinstance(made, Refusal):
+            return made
+        found = book.find(made.id)
+        if isinstance(found, Refusal):
+            return found
+        return WebhookAdded(**_told(found), secret=made.secret if body.secret is None else None)
+
+    return await call.on_plane(add)
 
 
 async def remove_webhook(call: Call, _: Nothing) -> WebhookView | Refusal:
