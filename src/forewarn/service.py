@@ -165,7 +165,11 @@ class Service:
         self.board = Board()
         self.board.keeps_previous = settings.is_virtual
         health = HealthChecks(
-            self._health_check_of, self.clock.now, settings.health_command, all_answered=self._look_at_rollouts
+            self._health_check_of,
+            self.clock.now,
+            settings.health_command,
+            waits_for_answers=settings.is_virtual,
+            all_answered=self._look_at_rollouts,
         )
         site = Site(settings.location, settings.subscription, settings.tenant)
         outbox = Outbox(site)
@@ -177,9 +181,7 @@ class Service:
             board=self.board,
             clock=self.clock,
             rules=rules,
-            verdict=health.heard if settings.is_virtual else health.verdict,
-            heard=health.heard,
-            ask_first=health.ask_together if settings.is_virtual else None,
+            health=health,
             keep_history=settings.keep_history,
             outbox=outbox,
             new_id=self._new_id,

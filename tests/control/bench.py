@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,11 +18,13 @@ from forewarn.control.commands.guests import approve_as_guest, first_poll
 from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, reclaim_capacity
 from forewarn.control.commands.vms import act_on_vm, evict_vm
 from forewarn.control.commit import Accepted, refusal_of
+from forewarn.control.health import Health, NoHealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
+from forewarn.core.health import Answers
 from forewarn.core.holds import holds
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
@@ -30,7 +32,6 @@ from forewarn.core.refusal import Refusal
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.requests.postpone import Postponement
-from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.drivers.base import Driver
 from forewarn.drivers.machines import Machines
@@ -46,6 +47,29 @@ NOON = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 def _close(store: SqlStore, machines: Machines) -> None:
     store.close()
     machines.close()
+
+
+class Answering:
+    """Health checks that have answered, as a test says."""
+
+    def __init__(self, answer: Answers) -> None:
+        self.answer = answer
+
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """Nobody needs to be asked."""
+
+
+class _HealthOf:
+    """The health that a bench has at the moment."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        self._bench.health.ask(wanted)
+
+    def answer(self, set_name: str, since: datetime) -> str | None:
+        return self._bench.health.answer(set_name, since)
 
 
 class Bench:
@@ -65,7 +89,7 @@ class Bench:
         weakref.finalize(self, _close, self.store, self.machines)
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
         self.rules = rules or Rules()
-        self.verdict: Verdict = no_checks  # on the health of sets
+        self.health: Health = NoHealthChecks()  # of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
         problems = apply_fleet(self.plane, read_json(fleet).spec, "test")
@@ -80,15 +104,12 @@ class Bench:
             clock=self.clock,
             rules=self.rules,
             new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
-            verdict=self._judge,
+            health=_HealthOf(self),
             outbox=self.outbox,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock)
         self.plane.tick()
-
-    def _judge(self, set_name: str, since: datetime) -> str | None:
-        return self.verdict(set_name, since)
 
     # Guests.
 

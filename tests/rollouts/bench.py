@@ -107,7 +107,7 @@ class RolloutBench(Bench):
 
     def waits(self, rollout: str) -> list[str]:
         found = self.plane.world.rollouts[rollout]
-        return waiting_for(self.plane.world, found, self.clock.now(), self.plane.verdict)
+        return waiting_for(self.plane.world, found, self.clock.now(), self.plane.health.answer)
 
     def operations_of(self, rollout: str) -> list[Operation]:
         """All operations that it ever made, in the order of their beginnings."""

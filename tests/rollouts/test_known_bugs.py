@@ -22,7 +22,7 @@ from forewarn.core.terms import Cause, Kind, Risk, VmState
 from forewarn.drivers.machines import Trouble
 from forewarn.store.tables import deeds
 from forewarn.wire.fleet_file import read_json
-from tests.control.bench import NOON, Bench, fleet, vm
+from tests.control.bench import NOON, Answering, Bench, fleet, vm
 from tests.edge.wire import EVENTS, Wire
 from tests.rollouts.bench import RolloutBench, grid, minutes
 from tests.running import RunningService
@@ -208,7 +208,7 @@ def test_work_that_is_stuck_says_why_and_who_helps_it_on_is_written_down():
     bench = RolloutBench(grid(domains=2))
     bench.turn_on("vm0-0-0")
     rollout = bench.roll(Kind.REBOOT)
-    bench.verdict = lambda name, _: f"the health check of {name} answered 503"
+    bench.health = Answering(lambda name, _: f"the health check of {name} answered 503")
     (event,) = bench.plane.world.events.values()
 
     assert bench.waits(rollout) == ["host-0-0: approval from vm0-0-0 (scope set0) until 12:15:00Z"]
@@ -232,7 +232,7 @@ def test_work_that_is_stuck_says_why_and_who_helps_it_on_is_written_down():
 def test_one_host_at_a_time_outlives_restarts_and_a_health_check_lets_it_go_on():
     """Redpanda PR 3932: one node at a time, persistent; a drain that cannot end is left to an outside judge."""
     bench = RolloutBench(grid(domains=2, hosts_per_domain=2))
-    bench.verdict = lambda name, _: f"the health check of {name} answered 503"
+    bench.health = Answering(lambda name, _: f"the health check of {name} answered 503")
     rollout = bench.roll(Kind.REBOOT, max_parallel=1, health_wait=timedelta(days=1))
     at_once = set()
     for _ in range(40):
@@ -241,7 +241,7 @@ def test_one_host_at_a_time_outlives_restarts_and_a_health_check_lets_it_go_on()
         at_once.add(len(bench.plane.world.operations))
     held = bench.states(rollout)
 
-    bench.verdict = lambda *_: None
+    bench.health = Answering(lambda *_: None)
     bench.run(rollout)
 
     assert at_once == {0, 1}

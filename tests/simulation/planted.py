@@ -244,18 +244,6 @@ def _says_yes_and_forgets(where: ModuleType, command: str) -> Callable[[], list[
     return forget
 
 
-def _says_cancelled_and_forgets() -> list[object]:
-    real = requests.cancel_operation
-
-    def cancel(plane, operation, actor):
-        found = plane.world.operations.get(operation)
-        if found is not None and found.phase is Phase.SCHEDULED:
-            return nothing_committed(plane)
-        return real(plane, operation, actor)
-
-    return [patch.object(requests, "cancel_operation", cancel)]
-
-
 def _takes_what_never_began_for_done() -> list[object]:
     real = Hands._look
 
@@ -382,7 +370,7 @@ PLANTED = (
         "says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets(requests, "approve_event")
     ),
     Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets(requests, "recover_host")),
-    Planted("says cancelled and forgets it", 9, "cancelled and is not", _says_cancelled_and_forgets),
+    Planted("says cancelled and forgets it", 9, "cancelled and is not", limits.says_cancelled_and_forgets),
     Planted("says postponed and forgets it", 9, "postponed by .* and is not", limits.says_postponed_and_forgets),
     Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),
     Planted("waits for ever for an outcome", 10, "still open", _waits_for_ever_for_an_outcome),

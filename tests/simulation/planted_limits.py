@@ -10,6 +10,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core import holds, steps
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
+from forewarn.core.phase import Phase
 from forewarn.core.requests import degraded, lateness, postpone
 from forewarn.core.world import Changes, World
 from tests.simulation import requests
@@ -57,6 +58,18 @@ def says_postponed_and_forgets() -> list[object]:
         return real(plane, event, asked, actor)
 
     return [patch.object(requests, "postpone_event", forget)]
+
+
+def says_cancelled_and_forgets() -> list[object]:
+    real = requests.cancel_operation
+
+    def cancel(plane, operation, actor):
+        found = plane.world.operations.get(operation)
+        if found is not None and found.phase is Phase.SCHEDULED:
+            return nothing_committed(plane)
+        return real(plane, operation, actor)
+
+    return [patch.object(requests, "cancel_operation", cancel)]
 
 
 def forgets_who_waits_for_a_host() -> list[object]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,10 @@ class RolloutDesk:
 
     # What the owners' checks say.
 
-    def verdict(self, set_name: str, _since: datetime) -> str | None:
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """They have answered before they are asked."""
+
+    def answer(self, set_name: str, _since: datetime) -> str | None:
         """Whether the set is well."""
         return self._sick.get(set_name)
 
@@ -67,7 +70,7 @@ class RolloutDesk:
         self._sick.clear()
         world, now = self._simulation.world, self._simulation.clock.now()
         for rollout in list(world.rollouts.values()):
-            is_short = look(world, rollout, now, self.verdict).waits_for_vms and not world.operations
+            is_short = look(world, rollout, now, self.answer).waits_for_vms and not world.operations
             if rollout.state is RolloutState.PAUSED or rollout.work.window is not None or is_short:
                 self._request(lambda plane, each=rollout: abort_rollout(plane, each.id, "", WHO))
 
@@ -199,7 +202,7 @@ class RolloutDesk:
         """Count what rollouts wait for now."""
         world, now = self._simulation.world, self._simulation.clock.now()
         for rollout in world.rollouts.values():
-            for wait in look(world, rollout, now, self.verdict).waits:
+            for wait in look(world, rollout, now, self.answer).waits:
                 for words, name in (
                     ("to be healthy", "wave held by health"),
                     ("to recover", "wave held by recovery"),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from forewarn.board.board import Board
+from forewarn.board.board import Board, wake_waiters
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
@@ -174,6 +174,7 @@ class Simulation:
         if self.plane is not None:
             return
         board = WatchedBoard(self._saw_document)
+        board.changed.subscribe(wake_waiters)
         plane = ControlPlane(
             store=FaultyStore(self.store, self.dice),  # type: ignore[arg-type]
             driver=self._driver,
@@ -182,7 +183,7 @@ class Simulation:
             rules=self._rules,
             new_id=self._new_id,
             monotonic=self.moment,
-            verdict=self.rollouts.verdict,
+            health=self.rollouts,
         )
         plane.most_intents = self._most_intents
         for rule in self._faults:

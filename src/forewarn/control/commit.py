@@ -12,13 +12,13 @@ from typing import Protocol
 
 from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
+from forewarn.control.health import Health
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.notice import Rules
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.machines import Workshop
-from forewarn.core.rollout_course import Verdict
 from forewarn.core.world import Changes, World
 from forewarn.store.sql import SqlStore
 
@@ -63,7 +63,7 @@ class CommandTarget(Protocol):
     clock: Clock
     store: SqlStore
     faults: FaultBook | None  # None: machines are real, and no faults are put in
-    heard: Verdict  # on the health of sets, as readers are told
+    health: Health  # of sets
     workshop: Workshop
 
     def new_id(self) -> str:

@@ -28,7 +28,7 @@ class DryRun:
         self.clock = plane.clock
         self.store = plane.store
         self.faults = plane.faults
-        self.heard = plane.heard
+        self.health = plane.health
         self.workshop = replace(plane.workshop, new_id=random_id)
         self.new_id = random_id  # the plane's ids may be a sequence that a scenario relies on
         self._known = set(self.world.operations)

@@ -17,10 +17,11 @@ from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
 from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.commit import Committed, Write
-from forewarn.control.courses import AskFirst, Courses
+from forewarn.control.courses import Courses
 from forewarn.control.dry_run import DryRun
 from forewarn.control.faults import Strokes, put_in
 from forewarn.control.hands import Hands
+from forewarn.control.health import Health, NoHealthChecks
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.retention import Retention
@@ -37,7 +38,6 @@ from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests import clocks, lateness
 from forewarn.core.requests.machines import Workshop
-from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
@@ -70,9 +70,7 @@ class ControlPlane:
         rules: Rules | None = None,
         new_id: Callable[[], str] = random_id,
         monotonic: Callable[[], float] = time.monotonic,
-        verdict: Verdict = no_checks,
-        heard: Verdict | None = None,
-        ask_first: AskFirst | None = None,
+        health: Health | None = None,
         keep_history: timedelta | None = None,
         outbox: Outbox | None = None,
     ) -> None:
@@ -95,9 +93,8 @@ class ControlPlane:
         self.faults: FaultBook | None = FaultBook() if driver.is_simulated else None  # real machines have none
         self._strokes = Strokes()  # of the draft that is being committed
         self._looks: Wakes[str, datetime] = Wakes()
-        self.verdict = verdict  # on the health of sets
-        self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
-        self._courses = Courses(self.world, self.rules, verdict, new_id, ask_first, self._looked)
+        self.health: Health = health or NoHealthChecks()  # of sets
+        self._courses = Courses(self.world, self.rules, self.health, new_id)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -268,7 +265,9 @@ class ControlPlane:
     def _move_rollouts(self, now: datetime) -> bool:
         """Let the rollouts that are due go on; whether something came of it."""
         before = self.world.number
-        self.bugs += self._courses.move(now, lambda write: self._commit(PLANE, write))
+        moved = self._courses.move(now, lambda write: self._commit(PLANE, write))
+        self._looked |= moved.looked_at
+        self.bugs += moved.bugs
         return self.world.number != before
 
     def _decide(self, due: set[str], now: datetime, reports: Reports) -> list[Intent]:

@@ -107,7 +107,7 @@ def view_of(plane: CommandTarget, rollout: Rollout) -> RolloutView:
     """A rollout as it is now, open or ended."""
     if rollout.id in plane.world.rollouts:
         book = plane.world.book_of(rollout.id)
-        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.heard)
+        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.health.answer)
         return rollout_view(rollout, book.counts, wave=book.wave, hosts_open=list(book.open), waiting_for=waits)
     with plane.store.transaction() as transaction:
         counts = rollouts.count_turns(transaction.connection, [rollout.id])
