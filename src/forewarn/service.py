@@ -36,21 +36,21 @@ from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.fault import Fault
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_plan import plan_fleet
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.refusal import Refusal
 from forewarn.core.world import Changes
 from forewarn.descriptors import open_limit, share
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SECONDS, SimulatedDriver
-from forewarn.edge.desk import Desk
-from forewarn.edge.limits import MOST_CONNECTIONS, Limits
-from forewarn.edge.listener import GuestListener, Way
+from forewarn.edge.context import EdgeContext
+from forewarn.edge.limits import MOST_CONNECTIONS, GuestLimits
+from forewarn.edge.listener import GuestListener, ListenAddress
 from forewarn.errors import ConfigError, StoreError
 from forewarn.ids import random_id
 from forewarn.logs import get_logger
 from forewarn.operator.app import make_app
 from forewarn.operator.connection import OperatorLimits
-from forewarn.operator.endpoint import Office
+from forewarn.operator.endpoint import OperatorContext
 from forewarn.operator.guard import is_loopback
 from forewarn.operator.readers import ReaderPool
 from forewarn.operator.server import OperatorServer, bind
@@ -152,7 +152,7 @@ class Service:
         with self.store.loading(), self.store.transaction() as transaction:
             mark = transaction.mark()
         self.clock = _make_clock(settings, mark)
-        rules = Rules(
+        limits = Limits(
             lead=timedelta(seconds=settings.lead),
             user_operation_limit=settings.user_operation_limit,
             resets_incarnation=settings.reset_incarnation,
@@ -180,7 +180,7 @@ class Service:
             driver=self.driver,
             board=self.board,
             clock=self.clock,
-            rules=rules,
+            limits=limits,
             health=health,
             keep_history=settings.keep_history,
             outbox=outbox,
@@ -194,19 +194,19 @@ class Service:
         self.readers = ReaderPool()
         self._shares = share(MOST_CONNECTIONS, settings.operator_connections, open_limit())
         self.conduct = self._look_on() if settings.is_watching else None
-        self.desk = self._make_desk(site)
+        self.edge = self._make_desk(site)
         is_anybody = self._opened is not None
-        self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
+        self._listener = GuestListener(self.edge, self.clock, settings.guest, is_anybody=is_anybody)
         if isinstance(self.clock, VirtualClock):
             self.clock.moved.subscribe(self._listener.tell_date)
 
-    def _make_desk(self, site: Site) -> Desk:
+    def _make_desk(self, site: Site) -> EdgeContext:
         settings = self.settings
-        return Desk(
+        return EdgeContext(
             self.board,
             approve=self._approve,
             first_poll=self._first_poll,
-            limits=Limits(requests_per_second=settings.requests_per_second, connections=self._shares.guests),
+            limits=GuestLimits(requests_per_second=settings.requests_per_second, connections=self._shares.guests),
             site=site,
             first_call_delay=settings.first_call_delay,
             host_names=settings.metadata_host_names,
@@ -275,24 +275,24 @@ class Service:
             await self.stop()
             raise
 
-    async def hear_new_guests(self) -> dict[Way, str]:
+    async def hear_new_guests(self) -> dict[ListenAddress, str]:
         """Returns when those may call that the fleet has by now; where nobody can, and why."""
         return await self._listener.catch_up()
 
     async def _open_operator(self) -> None:
-        office = Office(
+        context = OperatorContext(
             self.plane,
             self.runner,
-            self.desk.tally,
+            self.edge.tally,
             self.sign_in,
             self.register,
             self.webhooks,
             self.timekeeper,
-            self.desk.site,
+            self.edge.site,
             readers=self.readers,
             conduct=self.conduct,
         )
-        app = make_app(office)
+        app = make_app(context)
         bound = bind(self.settings.operator) if self._opened is None else self._opened.operators
         self.operator = (self.settings.operator[0], bound.getsockname()[1])
         self._stream = app.state.stream

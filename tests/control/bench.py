@@ -26,7 +26,7 @@ from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.health import Answers
 from forewarn.core.holds import holds
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.degraded import Degradation
@@ -78,7 +78,7 @@ class Bench:
     def __init__(
         self,
         fleet: dict[str, Any],
-        rules: Rules | None = None,
+        limits: Limits | None = None,
         wrap: Callable[[SimulatedDriver], Driver] = lambda driver: driver,
         outbox: Outbox | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class Bench:
         self.machines = Machines.open()
         weakref.finalize(self, _close, self.store, self.machines)
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
-        self.rules = rules or Rules()
+        self.limits = limits or Limits()
         self.health: Health = NoHealthChecks()  # of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
@@ -102,7 +102,7 @@ class Bench:
             driver=self.driver,
             board=Board(),
             clock=self.clock,
-            rules=self.rules,
+            limits=self.limits,
             new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
             health=_HealthOf(self),
             outbox=self.outbox,

@@ -41,12 +41,12 @@ def test_an_event_that_could_not_be_kept_is_not_counted_by_a_fault(name: str):
     break_next_commit(bench)
     with pytest.raises(StoreUnavailable):
         act_on_vm(bench.plane, Cause.RESTART, "solo", "test")
-    before = posted.asked, posted.struck
+    before = posted.asked, posted.hits
 
     act_on_vm(bench.plane, Cause.RESTART, "solo", "test")
 
     assert before == (0, 0)
-    assert (posted.asked, posted.struck) == (1, 1)
+    assert (posted.asked, posted.hits) == (1, 1)
     assert [event.fault for event in bench.plane.world.events.values()] == [name]
 
 

@@ -8,7 +8,7 @@ from forewarn.control.commands.events import cancel_operation
 from forewarn.control.commands.fleet import apply_fleet
 from forewarn.control.commands.hosts import recover_host
 from forewarn.control.commit import Accepted
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.terms import Cause, Condition, Kind, VmState
@@ -166,7 +166,7 @@ def test_an_eviction_that_is_cancelled_leaves_its_vm_with_a_notice_of_its_own(be
     again = bench.events(freeze)[-1]
 
     assert again.resources == ("spot",)
-    assert again.not_before - bench.clock.now() == bench.rules.least_notice[Kind.FREEZE]
+    assert again.not_before - bench.clock.now() == bench.limits.least_notice[Kind.FREEZE]
 
 
 def test_a_second_eviction_of_a_vm_is_refused(bench: Bench):
@@ -260,7 +260,7 @@ def test_a_vm_that_lands_on_a_host_under_notice_gets_its_own_notice_and_the_oper
 
 
 def test_the_users_limit_counts_the_open_user_operations_of_a_scope():
-    bench = Bench(WEB, Rules(user_operation_limit=2))
+    bench = Bench(WEB, Limits(user_operation_limit=2))
     bench.turn_on("web-0")
     bench.ask(Cause.RESTART, "web-0")
     bench.ask(Cause.RESTART, "web-1")

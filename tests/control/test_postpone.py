@@ -8,7 +8,7 @@ import pytest
 
 from forewarn.control.commands.events import postpone_event
 from forewarn.control.commands.fleet import apply_fleet
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.postpone import Postponement
 from forewarn.core.terms import Cause, Kind, Risk
@@ -99,7 +99,7 @@ def test_an_event_can_be_postponed_once(bench: Bench):
 
 
 def test_each_event_of_an_operation_can_be_postponed_once_within_the_same_deadline():
-    bench = Bench(WEB, Rules(postpone_limit=timedelta(hours=2)))
+    bench = Bench(WEB, Limits(postpone_limit=timedelta(hours=2)))
     freeze = bench.maintain("host-0")
     web, solo = bench.events(freeze)
 
@@ -110,7 +110,7 @@ def test_each_event_of_an_operation_can_be_postponed_once_within_the_same_deadli
 
 
 def test_work_is_not_postponed_beyond_its_deadline_counted_from_the_first_not_before():
-    bench = Bench(WEB, Rules(postpone_limit=timedelta(hours=2)))
+    bench = Bench(WEB, Limits(postpone_limit=timedelta(hours=2)))
     freeze = bench.maintain("host-0")
     web, solo = bench.events(freeze)
     bench.postpone(web, hours=2)

@@ -76,7 +76,7 @@ def test_another_seed_gives_others():
 def test_what_strikes_one_guest_does_not_depend_on_when_others_ask(order: tuple[str, str]):
     rule = parse_fault({"name": "status", "rate": 0.5, "seed": 5})
     assert isinstance(rule, FaultRule)
-    expected = {name: [rule.strikes(name, number) for number in range(1, 9)] for name in order}
+    expected = {name: [rule.hits(name, number) for number in range(1, 9)] for name in order}
     addresses = {"solo": "127.0.2.1", "twin": "127.0.2.2"}
 
     seen: dict[str, list[bool]] = {name: [] for name in order}

@@ -90,9 +90,9 @@ def test_fifty_hosts_whose_work_hangs_do_not_delay_another():
     works = [bench.maintain(f"host-{number}", Kind.REBOOT) for number in range(51)]
     bench.advance(hours=1)
 
-    began = NOON + minutes(15) + bench.rules.lead
+    began = NOON + minutes(15) + bench.limits.lead
     assert bench.operation(works[50]).ended_at == began + seconds(60)
-    assert {bench.operation(each).ended_at for each in works[:50]} == {began + bench.rules.action_limit}
+    assert {bench.operation(each).ended_at for each in works[:50]} == {began + bench.limits.action_limit}
 
 
 def test_a_rollout_has_a_plan_a_progress_and_a_reason_and_takes_note_of_what_has_changed():
@@ -127,7 +127,7 @@ def test_work_that_does_not_end_is_over_at_its_limit_and_no_later_than_was_said(
     bench.run(rollout)
 
     over = bench.ended(rollout)["host-0"]
-    assert over == NOON + minutes(15) + bench.rules.lead + bench.rules.action_limit
+    assert over == NOON + minutes(15) + bench.limits.lead + bench.limits.action_limit
     assert over <= plan.rows[0].latest_end
     assert bench.turns(rollout)["host-0"].reason == "solo: no outcome after 1800 s"
     assert is_quiet(bench)

@@ -110,7 +110,9 @@ def test_a_vm_comes_up_elsewhere_only_when_it_is_done_with_where_it_was(trouble:
     restore = bench.machines.ledger()[-1]
     ended = bench.operation(reboot).ended_at
     assert [effect.action for effect in bench.machines.ledger()] == ["reboot", "restore"]
-    assert ended == NOON + minutes(15) + bench.rules.lead + (bench.rules.action_limit if trouble else seconds(60))
+    assert ended == NOON + minutes(15) + bench.limits.lead + (
+        bench.limits.action_limit if trouble else seconds(60)
+    )
     assert restore.began_at == ended
     assert (bench.vm("solo").host, bench.vm("solo").state) == ("host-1", VmState.RUNNING)
 

@@ -21,7 +21,7 @@ import structlog
 from forewarn.control.commands.hosts import recover_host
 from forewarn.control.commit import Accepted
 from forewarn.core.event import Event
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import Rollout
@@ -86,7 +86,7 @@ class Year:
     """A fleet, its guests, and what happens to it."""
 
     def __init__(self, hosts: int, seed: int = 1) -> None:
-        self.bench = RolloutBench(fleet(hosts), Rules(silence=timedelta(days=1000)))
+        self.bench = RolloutBench(fleet(hosts), Limits(silence=timedelta(days=1000)))
         self.summary = Summary()
         self._dice = random.Random(seed)
         self._repairs: list[tuple[int, str]] = []  # the day, and the host

@@ -34,15 +34,15 @@ def _plant(where: ModuleType, command: str, bug: Callable[..., object]) -> None:
 
 def hurried(player: Player) -> None:
     """A planted bug: every notice is a second too short."""
-    rules = player.emulator.service.plane.rules
+    limits = player.emulator.service.plane.limits
     shorter = {kind: notice - SECOND for kind, notice in LEAST_NOTICE.items()}
-    player.emulator.service.plane.rules = replace(rules, least_notice=shorter)
+    player.emulator.service.plane.limits = replace(limits, least_notice=shorter)
 
 
 def sluggish(player: Player) -> None:
     """A planted bug: Started is seen a second too long."""
     plane = player.emulator.service.plane
-    plane.rules = replace(plane.rules, lead=plane.rules.lead + SECOND)
+    plane.limits = replace(plane.limits, lead=plane.limits.lead + SECOND)
 
 
 def deaf(_: Player) -> None:
@@ -58,7 +58,7 @@ def never_off(player: Player) -> None:
 def counts_on(player: Player) -> None:
     """A planted bug: the incarnation goes on where it was when the scope comes on again."""
     plane = player.emulator.service.plane
-    plane.rules = replace(plane.rules, resets_incarnation=False)
+    plane.limits = replace(plane.limits, resets_incarnation=False)
 
 
 def faultless(_: Player) -> None:

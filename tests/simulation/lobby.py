@@ -12,7 +12,7 @@ from forewarn.board.board import Guest, Panel
 from forewarn.control.commands.guests import approve_as_guest, first_poll
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal
-from forewarn.edge.counter import APPROVED, FirstPoll, read_events, serve
+from forewarn.edge.responses import APPROVED, FirstPoll, read_events, serve
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
 from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, judge

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 from forewarn.board.pages import Page
 from forewarn.control import plane as plane_module
-from forewarn.control.hands import Hands
+from forewarn.control.attempt_tracker import AttemptTracker
 from forewarn.control.plane import ControlPlane
 from forewarn.control.polls import PollLedger
 from forewarn.core import decide as decide_module
@@ -98,14 +98,14 @@ def _forgets_who_lands_on_a_host_under_notice() -> list[object]:
 
 
 def _begins_again_after_a_crash() -> list[object]:
-    real = Hands.pick_up
+    real = AttemptTracker.pick_up
 
     def pick_up(hands, attempts, now):
         attempts = list(attempts)
         real(hands, attempts, now)
         hands.begin([attempt for attempt in attempts if attempt.outcome is None], now)
 
-    return [patch.object(Hands, "pick_up", pick_up)]
+    return [patch.object(AttemptTracker, "pick_up", pick_up)]
 
 
 def _overlooks_update_domains() -> list[object]:
@@ -245,14 +245,14 @@ def _says_yes_and_forgets(where: ModuleType, command: str) -> Callable[[], list[
 
 
 def _takes_what_never_began_for_done() -> list[object]:
-    real = Hands._look
+    real = AttemptTracker._look
 
     def look(hands, world, attempt, now):
         if isinstance(hands._check(attempt), NotBegun):
             return decide_module.Report(*attempt.key, Outcome.DONE)
         return real(hands, world, attempt, now)
 
-    return [patch.object(Hands, "_look", look)]
+    return [patch.object(AttemptTracker, "_look", look)]
 
 
 def _never_looks_at_a_held_operation_again() -> list[object]:
@@ -265,12 +265,12 @@ def _never_looks_at_a_held_operation_again() -> list[object]:
 
 
 def _waits_for_ever_for_an_outcome() -> list[object]:
-    real = Hands._look
+    real = AttemptTracker._look
 
     def look(hands, world, attempt, now):
         return real(hands, world, replace(attempt, deadline_at=now + timedelta(days=1)), now)
 
-    return [patch.object(Hands, "_look", look)]
+    return [patch.object(AttemptTracker, "_look", look)]
 
 
 def _comes_back_to_a_silent_scope_for_ever() -> list[object]:
@@ -295,7 +295,7 @@ def _forgets_actions_at_a_step() -> list[object]:
     real = ControlPlane._allow_for_step
 
     def allow(plane):
-        with patch.object(Hands, "pick_up", lambda *_: None):
+        with patch.object(AttemptTracker, "pick_up", lambda *_: None):
             real(plane)
 
     return [patch.object(ControlPlane, "_allow_for_step", allow)]
@@ -318,7 +318,7 @@ def _lets_what_runs_silently_wait_an_hour() -> list[object]:
 
 
 def _waits_for_a_hanging_driver() -> list[object]:
-    real_reports, real_decide = Hands.reports, plane_module.decide
+    real_reports, real_decide = AttemptTracker.reports, plane_module.decide
 
     def is_stuck(world, now):
         under_way = (attempt for attempt in world.attempts.values() if attempt.outcome is None)
@@ -334,7 +334,7 @@ def _waits_for_a_hanging_driver() -> list[object]:
     def decide(world, due, now, reports):
         return [] if is_stuck(world, now) else real_decide(world, due, now, reports)
 
-    return [patch.object(Hands, "reports", reports), patch.object(plane_module, "decide", decide)]
+    return [patch.object(AttemptTracker, "reports", reports), patch.object(plane_module, "decide", decide)]
 
 
 PLANTED = (

@@ -33,15 +33,15 @@ def pulls_too_near() -> list[object]:
 def forgets_that_a_move_was_never_shown() -> list[object]:
     real = lateness.make_up_for_lateness
 
-    def make_up(draft, late, shown, rules):
+    def make_up(draft, late, shown, limits):
         unmoved = [replace(each, moved_in=0) if isinstance(each, Event) else each for each in late]
-        real(draft, unmoved, shown, rules)
+        real(draft, unmoved, shown, limits)
 
     return [patch.object(lateness, "make_up_for_lateness", make_up)]
 
 
 def postpones_to_sooner() -> list[object]:
-    def postpone_(draft, event, asked, rules):
+    def postpone_(draft, event, asked, limits):
         sooner = draft.now + (event.lapses_at - draft.now) * 0.9
         draft.put(replace(steps.move(draft, event, sooner.replace(microsecond=0)), postponed_by=draft.actor))
 
@@ -53,7 +53,7 @@ def says_postponed_and_forgets() -> list[object]:
 
     def forget(plane, event, asked, actor):
         draft, found = Draft(plane.world, plane.clock.now(), actor), plane.world.events.get(event)
-        if found is not None and postpone.postpone(draft, found, asked, plane.rules) is None:
+        if found is not None and postpone.postpone(draft, found, asked, plane.limits) is None:
             return nothing_committed(plane)
         return real(plane, event, asked, actor)
 

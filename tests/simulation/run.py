@@ -15,7 +15,7 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.fault import FaultRule
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, VmState
@@ -54,10 +54,10 @@ class Simulation:
         self._faults = faults  # put into the engine of every process
         self.counts: Counter[str] = Counter()
         self.clock = VirtualClock(_START)
-        self._rules = _random_rules(self._die("rules"))
+        self._limits = _random_rules(self._die("rules"))
         self.store = SqlStore("sqlite://")
         self.outside = Outside(self.store)
-        self.promises = Promises(self.outside, self.clock.elapsed, self._rules.silence)
+        self.promises = Promises(self.outside, self.clock.elapsed, self._limits.silence)
         self.witness = Witness(KnownVms(lambda: self.world.vms))
         self.felt = MachinesAsFelt(self.clock.elapsed, self.witness.is_owners_switch)
         self.counting = Counting(self)
@@ -180,7 +180,7 @@ class Simulation:
             driver=self._driver,
             board=board,
             clock=self.clock,
-            rules=self._rules,
+            limits=self._limits,
             new_id=self._new_id,
             monotonic=self.moment,
             health=self.rollouts,
@@ -356,8 +356,8 @@ class Simulation:
         return {attempt.vm for attempt in self.world.attempts_of(operation) if attempt.outcome is not None}
 
 
-def _random_rules(dice: random.Random) -> Rules:
-    return Rules(
+def _random_rules(dice: random.Random) -> Limits:
+    return Limits(
         user_operation_limit=dice.choice([2, 10, 100]),
         resets_incarnation=dice.random() < 0.3,
         silence=timedelta(hours=dice.choice([2, 2, 24])),

@@ -20,7 +20,7 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/agent/http1.py": "an exchange over the network takes real time; a test hands in its own",
     "src/forewarn/agent/metadata.py": "the same, and for how long there was no answer",
     "src/forewarn/agent/waking.py": "waiting for a socket takes real time; a test hands in its own",
-    "src/forewarn/edge/desk.py": "limits and time-outs of guests run on real time; a test hands in its own",
+    "src/forewarn/edge/context.py": "limits and time-outs of guests run on real time; a test hands in its own",
     "src/forewarn/service.py": "guests are watched on the real time that the edge answers by",
     "src/forewarn/control/plane.py": "how old a poll is, is told by the edge's real time; a test hands in its own",
     "src/forewarn/control/health.py": "a health check takes real time; a test hands in its own",

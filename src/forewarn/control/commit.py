@@ -15,10 +15,10 @@ from forewarn.clock import Clock
 from forewarn.control.health import Health
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
-from forewarn.core.requests.machines import Workshop
+from forewarn.core.requests.machines import MachineFactory
 from forewarn.core.world import Changes, World
 from forewarn.store.sql import SqlStore
 
@@ -59,12 +59,12 @@ class CommandTarget(Protocol):
     """What a command reads and changes."""
 
     world: World
-    rules: Rules
+    limits: Limits
     clock: Clock
     store: SqlStore
     faults: FaultBook | None  # None: machines are real, and no faults are put in
     health: Health  # of sets
-    workshop: Workshop
+    machine_factory: MachineFactory
 
     def new_id(self) -> str:
         """An id for something new."""

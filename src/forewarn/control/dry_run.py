@@ -24,12 +24,12 @@ class DryRun:
 
     def __init__(self, plane: CommandTarget) -> None:
         self.world = plane.world.copy()
-        self.rules = plane.rules
+        self.limits = plane.limits
         self.clock = plane.clock
         self.store = plane.store
         self.faults = plane.faults
         self.health = plane.health
-        self.workshop = replace(plane.workshop, new_id=random_id)
+        self.machine_factory = replace(plane.machine_factory, new_id=random_id)
         self.new_id = random_id  # the plane's ids may be a sequence that a scenario relies on
         self._known = set(self.world.operations)
         self._changed: dict[object, Entity] = {}
@@ -41,7 +41,7 @@ class DryRun:
             return refusal
         if draft.is_empty:
             return Committed(Changes(self.world.number))
-        settle(draft, self.rules)
+        settle(draft, self.limits)
         put_in(draft, () if self.faults is None else self.faults.on_events)  # hits count when they are committed
         shown = {event.id for event in draft.shown_events()}
         changes = draft.seal()

@@ -15,29 +15,29 @@ from datetime import datetime, timedelta
 from forewarn.board.board import Board
 from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
+from forewarn.control.attempt_tracker import AttemptTracker
 from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.commit import Committed, Write
-from forewarn.control.courses import Courses
 from forewarn.control.dry_run import DryRun
-from forewarn.control.faults import Strokes, put_in
-from forewarn.control.hands import Hands
+from forewarn.control.faults import FaultHits, put_in
 from forewarn.control.health import Health, NoHealthChecks
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.retention import Retention
+from forewarn.control.rollout_scheduler import RolloutScheduler
 from forewarn.control.silence import turn_off_the_silent
-from forewarn.control.wakes import Wakes
+from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
 from forewarn.core.document import document_of
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.neighbours import concerned
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests import clocks, lateness
-from forewarn.core.requests.machines import Workshop
+from forewarn.core.requests.machines import MachineFactory
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
@@ -67,7 +67,7 @@ class ControlPlane:
         driver: Driver,
         board: Board,
         clock: Clock,
-        rules: Rules | None = None,
+        limits: Limits | None = None,
         new_id: Callable[[], str] = random_id,
         monotonic: Callable[[], float] = time.monotonic,
         health: Health | None = None,
@@ -75,11 +75,11 @@ class ControlPlane:
         outbox: Outbox | None = None,
     ) -> None:
         self.world = World()
-        self.rules = rules or Rules()
+        self.limits = limits or Limits()
         self.clock = clock
         self.board = board
         self.store = store
-        self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
+        self.polls = PollLedger(board, clock, self.limits.silence, monotonic)
         self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
         self.committed: Subscribers[Changes] = Subscribers()  # each commit, once the board shows it
@@ -88,13 +88,13 @@ class ControlPlane:
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._outbox = outbox
         self.new_id = new_id
-        self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
-        self._hands = Hands(driver, self.rules.action_limit)
+        self.machine_factory = MachineFactory(new_id, driver.makes_machines, self.limits)
+        self._attempt_tracker = AttemptTracker(driver, self.limits.action_limit)
         self.faults: FaultBook | None = FaultBook() if driver.is_simulated else None  # real machines have none
-        self._strokes = Strokes()  # of the draft that is being committed
-        self._looks: Wakes[str, datetime] = Wakes()
+        self._fault_hits = FaultHits()  # of the draft that is being committed
+        self._looks: TimerHeap[str, datetime] = TimerHeap()
         self.health: Health = health or NoHealthChecks()  # of sets
-        self._courses = Courses(self.world, self.rules, self.health, new_id)
+        self._rollout_scheduler = RolloutScheduler(self.world, self.limits, self.health, new_id)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -156,8 +156,8 @@ class ControlPlane:
         return DryRun(self)
 
     def _keep(self, transaction: Transaction, draft: Draft) -> Changes:
-        settle(draft, self.rules)
-        self._strokes = put_in(draft, () if self.faults is None else self.faults.on_events)
+        settle(draft, self.limits)
+        self._fault_hits = put_in(draft, () if self.faults is None else self.faults.on_events)
         changes = draft.seal()
         transaction.write(changes, self._watch.mark(), self._shown)
         if self._outbox is not None:
@@ -184,16 +184,16 @@ class ControlPlane:
             self._watch.remember(transaction.mark())
             draft = Draft(self.world, self.clock.now(), PLANE)
             self._write_step(draft)
-            lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.rules)
+            lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.limits)
             changes = None if draft.is_empty else self._keep(transaction, draft)
         if changes is not None:
             self._take_over(changes)
             self._unshown.extend(changes.entities)
         self._watch.see()
-        self._courses.all_are_due()
+        self._rollout_scheduler.all_are_due()
         unshown, self._unshown = self._unshown, []
         self._show(unshown)
-        self._hands.pick_up(self.world.attempts.values(), self.clock.now())
+        self._attempt_tracker.pick_up(self.world.attempts.values(), self.clock.now())
         self._is_sure = True
 
     def _publish(self, changes: Changes) -> None:
@@ -203,7 +203,7 @@ class ControlPlane:
 
     def _take_over(self, changes: Changes) -> None:
         """What was committed is so."""
-        self._strokes.count()
+        self._fault_hits.count()
         self.polls.urgent_is_written()
         self.world.apply(changes)
 
@@ -223,7 +223,7 @@ class ControlPlane:
         self.board.seat(entity for entity in entities if isinstance(entity, Vm))
         self._shown = self.world.number
         self._due |= concerned(self.world, entities)
-        self._courses.note(entities)
+        self._rollout_scheduler.note(entities)
         for entity in entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self.ended[entity.phase] += 1
@@ -244,7 +244,7 @@ class ControlPlane:
         turn_off_the_silent(self, self.polls, PLANE)
         now = self.clock.now()
         for _ in range(_MOST_ROUNDS):
-            reports = self._hands.reports(self.world, now)
+            reports = self._attempt_tracker.reports(self.world, now)
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
                 if self._move_rollouts(now):
@@ -260,12 +260,12 @@ class ControlPlane:
 
     def look_at_rollouts(self) -> None:
         """Let the next tick look at all of them: something may have changed that is in no commit."""
-        self._courses.all_are_due()
+        self._rollout_scheduler.all_are_due()
 
     def _move_rollouts(self, now: datetime) -> bool:
         """Let the rollouts that are due go on; whether something came of it."""
         before = self.world.number
-        moved = self._courses.move(now, lambda write: self._commit(PLANE, write))
+        moved = self._rollout_scheduler.move(now, lambda write: self._commit(PLANE, write))
         self._looked |= moved.looked_at
         self.bugs += moved.bugs
         return self.world.number != before
@@ -289,7 +289,7 @@ class ControlPlane:
             self._due.discard(operation)
             self._looks.set(operation, later)
             attempts = [each for each in self.world.attempts.values() if each.operation == operation]
-            self._hands.pick_up(attempts, later)
+            self._attempt_tracker.pick_up(attempts, later)
 
     def _plan_looks(self, operations: set[str], now: datetime) -> None:
         self._looked |= operations
@@ -316,14 +316,14 @@ class ControlPlane:
                 if not self._is_current(transaction):
                     return False
                 draft = Draft(self.world, now, PLANE)
-                to_begin = carry_out(draft, intents, self.rules)
+                to_begin = carry_out(draft, intents, self.limits)
                 changes = self._keep(transaction, draft)
         except ForewarnError:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
             return self._carry_out_apart(intents, now, problem)
         self._publish(changes)
-        self._hands.begin(to_begin, now)
+        self._attempt_tracker.begin(to_begin, now)
         return True
 
     def _carry_out_apart(self, intents: list[Intent], now: datetime, problem: Exception) -> bool:
@@ -351,8 +351,8 @@ class ControlPlane:
             self._commit(PLANE, self._write_step)
             self._watch.see()
             self._due.update(self.world.operations)
-            self._courses.all_are_due()
-            self._hands.pick_up(self.world.attempts.values(), self.clock.now())
+            self._rollout_scheduler.all_are_due()
+            self._attempt_tracker.pick_up(self.world.attempts.values(), self.clock.now())
 
     def flush(self) -> None:
         """Write down who has polled and what the clocks show; a step of theirs is dealt with first."""
@@ -388,7 +388,12 @@ class ControlPlane:
 
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""
-        if self._due or self._courses.are_due or self.polls.missed or not self._is_sure:
+        if self._due or self._rollout_scheduler.are_due or self.polls.missed or not self._is_sure:
             return self.clock.now()
-        instants = (self._looks.next(), self._courses.next(), self._hands.next_look(), self.polls.next_deadline())
+        instants = (
+            self._looks.next(),
+            self._rollout_scheduler.next(),
+            self._attempt_tracker.next_look(),
+            self.polls.next_deadline(),
+        )
         return min((instant for instant in instants if instant is not None), default=None)

@@ -19,7 +19,7 @@ def turn_off_the_silent(plane: CommandTarget, polls: PollLedger, actor: str) -> 
 
     def write(draft: Draft) -> None:
         for scope in silent:
-            notices.turn_off(draft, scope, plane.rules.silence)
+            notices.turn_off(draft, scope, plane.limits.silence)
 
     try:
         plane.commit(actor, write)
@@ -37,7 +37,7 @@ def _turn_on_the_missed(plane: CommandTarget, polls: PollLedger, actor: str) -> 
 
         def write(draft: Draft) -> None:
             for scope in missed:
-                notices.turn_on(draft, scope, actor, plane.rules)
+                notices.turn_on(draft, scope, actor, plane.limits)
 
         plane.commit(actor, write)
     polls.missed.clear()

@@ -14,7 +14,7 @@ from forewarn.core.availability import Shortfall, has_minimum, would_leave
 from forewarn.core.draft import Draft
 from forewarn.core.health import Answers, NotYet, no_answers
 from forewarn.core.holds import WindowClosed, clock_time, holds
-from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.notice import Limits, notice_ends
 from forewarn.core.phase import Phase
 from forewarn.core.placement import Vacancies
 from forewarn.core.requests.hosts import Maintenance, maintain
@@ -310,7 +310,7 @@ def waiting_for(world: World, rollout: Rollout, now: datetime, answers: Answers 
 # Writing.
 
 
-def move_on(draft: Draft, rollout: Rollout, found: Outlook, rules: Rules, new_id: Callable[[], str]) -> None:
+def move_on(draft: Draft, rollout: Rollout, found: Outlook, limits: Limits, new_id: Callable[[], str]) -> None:
     """Write into the draft what a look has found."""
     if found.pause_because:
         stop_for_now(draft, rollout, found.pause_because)
@@ -322,10 +322,10 @@ def move_on(draft: Draft, rollout: Rollout, found: Outlook, rules: Rules, new_id
     for turn, why in found.withdraw:
         _call_off(draft, turn, why)
     for turn, start in found.announce:
-        _announce(draft, rollout, turn, start, rules, new_id())
+        _announce(draft, rollout, turn, start, limits, new_id())
 
 
-def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules: Rules, operation: str) -> None:
+def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, limits: Limits, operation: str) -> None:
     work = rollout.work
     asked = Maintenance(
         kind=work.kind,
@@ -335,7 +335,7 @@ def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules
         description=work.description or None,
         is_forced=work.is_forced(start),
     )
-    if refusal := maintain(draft, turn.host, asked, operation, rules):
+    if refusal := maintain(draft, turn.host, asked, operation, limits):
         why = refusal.message
         draft.put(replace(turn, state=TurnState.FAILED, ended_at=draft.now, reason=why))
         draft.note("fail", subject=turn.host, detail=f"{rollout.title}: {why}")

@@ -36,7 +36,7 @@ async def dry_run(call: Call, act: Callable[[CommandTarget], object]) -> DryRunR
         outcome = act(trial)
         return outcome if isinstance(outcome, Refusal) else result_of(trial, plane.clock.now())
 
-    return await call.on_plane(run, call.office.plane)
+    return await call.on_plane(run, call.context.plane)
 
 
 def result_of(trial: DryRun, now: datetime) -> DryRunResult:

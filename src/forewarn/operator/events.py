@@ -108,7 +108,7 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
         views = [event_view(plane.world, event, now) for event in found[: page.limit]]
         return EventList(views, str(found[page.limit - 1].number) if len(found) > page.limit else None)
 
-    return await call.on_plane(view, call.office.plane)
+    return await call.on_plane(view, call.context.plane)
 
 
 def _unknown(plane: ControlPlane, call: Call) -> Refusal | None:
@@ -140,7 +140,7 @@ async def show_event(call: Call, _: Nothing) -> EventView | Refusal:
         found = find_event(plane, call.path("id"))
         return found if isinstance(found, Refusal) else event_view(plane.world, found, plane.clock.now())
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 def _find_open(plane: ControlPlane, name: str, participle: str) -> Event | Refusal:
@@ -204,7 +204,7 @@ async def cancel(call: Call, _: Nothing) -> CancelledView | Refusal:
             cancelled=[views[event.id] for event in events],
         )
 
-    return await call.on_plane(write, call.office.plane)
+    return await call.on_plane(write, call.context.plane)
 
 
 async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
@@ -228,7 +228,7 @@ async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
             return not_there(plane, "operation", wanted)
         return operation_view(plane.world, found, [event.id for event in events], plane.clock.now())
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 _FILTER = {

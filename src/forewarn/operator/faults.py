@@ -71,7 +71,7 @@ def fault_view(posted: Posted) -> FaultView:
         pace=rule.pace,
         target=rule.form.target,
         asked=posted.asked,
-        struck=posted.struck,
+        struck=posted.hits,
     )
 
 
@@ -81,13 +81,13 @@ def _listed(posted: list[Posted]) -> FaultList:
 
 async def list_faults(call: Call, _: Nothing) -> FaultList:
     """All of them; they are few."""
-    book = call.office.plane.faults
+    book = call.context.plane.faults
     return _listed([] if book is None else await call.on_plane(lambda: book.all))
 
 
 async def add_fault(call: Call, body: dict[str, Any]) -> FaultView | Refusal:
     """Add a rule."""
-    plane = call.office.plane
+    plane = call.context.plane
     if plane.faults is None:
         return NO_FAULTS
     rule = parse_fault(body)
@@ -97,13 +97,13 @@ async def add_fault(call: Call, body: dict[str, Any]) -> FaultView | Refusal:
 
 async def clear_faults(call: Call, _: Nothing) -> FaultList | Refusal:
     """Clear all rules."""
-    gone = await call.on_plane(faults.clear_faults, call.office.plane, None, call.actor)
+    gone = await call.on_plane(faults.clear_faults, call.context.plane, None, call.actor)
     return gone if isinstance(gone, Refusal) else _listed(gone)
 
 
 async def clear_fault(call: Call, _: Nothing) -> FaultView | Refusal:
     """Clear one rule."""
-    gone = await call.on_plane(faults.clear_faults, call.office.plane, call.path("id"), call.actor)
+    gone = await call.on_plane(faults.clear_faults, call.context.plane, call.path("id"), call.actor)
     return gone if isinstance(gone, Refusal) else fault_view(gone[0])
 
 

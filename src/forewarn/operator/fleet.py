@@ -72,7 +72,7 @@ async def list_vms(call: Call, _: Nothing) -> VmList | Refusal:
         names, following = paged(plane.world.vms, page)
         return VmList([vm_view(plane.world, plane.world.vms[name]) for name in names], following)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 async def show_vm(call: Call, _: Nothing) -> VmView | Refusal:
@@ -82,7 +82,7 @@ async def show_vm(call: Call, _: Nothing) -> VmView | Refusal:
         found = find_vm(plane.world, call.path("name"))
         return found if isinstance(found, Refusal) else vm_view(plane.world, found)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 async def list_hosts(call: Call, _: Nothing) -> HostList | Refusal:
@@ -95,7 +95,7 @@ async def list_hosts(call: Call, _: Nothing) -> HostList | Refusal:
         names, following = paged(plane.world.hosts, page)
         return HostList([_host(plane, name) for name in names], following)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 def _host(plane: ControlPlane, name: str) -> HostView:
@@ -105,7 +105,7 @@ def _host(plane: ControlPlane, name: str) -> HostView:
 
 async def show_host(call: Call, _: Nothing) -> HostView | Refusal:
     """One host."""
-    return await call.on_plane(view_host, call.office.plane, call.path("name"))
+    return await call.on_plane(view_host, call.context.plane, call.path("name"))
 
 
 def view_host(plane: ControlPlane, name: str) -> HostView | Refusal:
@@ -125,7 +125,7 @@ async def list_scopes(call: Call, _: Nothing) -> ScopeList | Refusal:
         names, following = paged(plane.world.scopes, page)
         return ScopeList([_scope(plane, name) for name in names], following)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 def _scope(plane: ControlPlane, scope: str) -> ScopeView:
@@ -142,12 +142,12 @@ async def show_scope(call: Call, _: Nothing) -> ScopeView | Refusal:
             return Refusal(Code.NOT_FOUND, f"There is no scope {scope}.", "forewarn scope list")
         return _scope(plane, scope)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 async def show_fleet(call: Call, _: Nothing) -> Response:
     """The fleet in the words of a fleet file."""
-    spec = await call.on_plane(describe, call.office.plane.world)
+    spec = await call.on_plane(describe, call.context.plane.world)
     return Response(await call.aside(write_json, spec), media_type="application/json")
 
 
@@ -167,7 +167,7 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
         differences = [each for each in outcome if isinstance(each, str)]
         return FleetApplied(differences, warnings(plane.world))
 
-    return await call.on_plane(write, call.office.plane)
+    return await call.on_plane(write, call.context.plane)
 
 
 def _summary(problem: BadFleet) -> str:

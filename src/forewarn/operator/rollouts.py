@@ -122,18 +122,18 @@ async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal | Resp
 
 async def _preview(call: Call, wish: RolloutWish) -> PreviewView | Refusal | Response:
     """The plan of a rollout. The plane only hands over its fleet, and goes on."""
-    if call.office.previews.is_full:
+    if call.context.previews.is_full:
         return refuse(
             Trouble.TOO_MANY_PREVIEWS,
             "The preview is not made: it is done one at a time, and too many wait already.",
             "Try again in a minute.",
         )
-    async with call.office.previews.turn():
-        make_plan = await call.on_plane(preview_rollout, call.office.plane, wish)
+    async with call.context.previews.turn():
+        make_plan = await call.on_plane(preview_rollout, call.context.plane, wish)
         plan = await call.aside(make_plan)
         if isinstance(plan, Refusal):
             return plan
-        if call.is_dry_run and (refusal := await call.on_plane(refuse_repeated_rollout, call.office.plane, plan)):
+        if call.is_dry_run and (refusal := await call.on_plane(refuse_repeated_rollout, call.context.plane, plan)):
             return refusal
         return await call.aside(preview_view, plan)
 
@@ -159,7 +159,7 @@ def _view(plane: ControlPlane, name: str) -> RolloutView | Refusal:
 
 async def show(call: Call, _: Nothing) -> RolloutView | Refusal:
     """One rollout, and what it waits for."""
-    return await call.on_plane(_view, call.office.plane, call.path("id"))
+    return await call.on_plane(_view, call.context.plane, call.path("id"))
 
 
 async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
@@ -184,7 +184,7 @@ async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
         ]
         return RolloutList(views, found[page.limit - 1][0].id if len(found) > page.limit else None)
 
-    return await call.on_plane(view, call.office.plane)
+    return await call.on_plane(view, call.context.plane)
 
 
 _Listed = tuple[Rollout, dict[TurnState, int] | None]  # how far it got, once it has ended
@@ -218,7 +218,7 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
     after = -1 if page.after is None else whole_number(page.after)
     if after is None:
         return bad_cursor(page.after)
-    rollout = await call.on_plane(find_rollout, call.office.plane, call.path("id"))
+    rollout = await call.on_plane(find_rollout, call.context.plane, call.path("id"))
     if isinstance(rollout, Refusal):
         return rollout
     found = await call.in_store(
@@ -247,7 +247,7 @@ async def _change(
         return RolloutDryRunResult(**msgspec.structs.asdict(seen), rollout=view_of(trial, rollout))
 
     if call.is_dry_run:
-        return await call.on_plane(dry_run, call.office.plane)
+        return await call.on_plane(dry_run, call.context.plane)
     return await call.change(write, _view)
 
 

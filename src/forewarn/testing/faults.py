@@ -22,7 +22,7 @@ class Fault:
     @property
     def struck(self) -> int:
         """How often it has had an effect."""
-        return self._posted.struck
+        return self._posted.hits
 
     def clear(self) -> None:
         """Let it strike no more."""

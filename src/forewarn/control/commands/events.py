@@ -46,7 +46,7 @@ def cancel_operation(plane: CommandTarget, operation: str, actor: str) -> Commit
         if found is None:
             what = f"Operation {operation} is not open; it cannot be cancelled."
             return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
-        return notices.call_off(draft, found, plane.rules)
+        return notices.call_off(draft, found, plane.limits)
 
     return plane.commit(actor, write)
 
@@ -59,6 +59,6 @@ def postpone_event(plane: CommandTarget, event: str, asked: Postponement, actor:
         if found is None:
             what = f"Event {event} is not open; it cannot be postponed."
             return Refusal(Code.ILLEGAL_STEP, what, _SEE_OPEN)
-        return postpone.postpone(draft, found, asked, plane.rules)
+        return postpone.postpone(draft, found, asked, plane.limits)
 
     return plane.commit(actor, write)

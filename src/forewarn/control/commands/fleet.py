@@ -39,14 +39,14 @@ def put_availability_set(plane: CommandTarget, wish: AvailabilitySetWish, actor:
 def put_scale_set(plane: CommandTarget, wish: ScaleSetWish, actor: str) -> str | Refusal:
     """Make a scale set, or change it and how many instances it has; the id of the batch of deletions."""
     batch = plane.new_id()
-    outcome = plane.commit(actor, lambda draft: sets.put_scale_set(draft, wish, plane.workshop, batch))
+    outcome = plane.commit(actor, lambda draft: sets.put_scale_set(draft, wish, plane.machine_factory, batch))
     return outcome if isinstance(outcome, Refusal) else batch
 
 
 def delete_set(plane: CommandTarget, owner: AvailabilitySet | ScaleSet, actor: str) -> str | Refusal:
     """Delete a set; the id of the batch of deletions of its instances."""
     batch = plane.new_id()
-    outcome = plane.commit(actor, lambda draft: sets.delete_set(draft, owner, plane.workshop, batch))
+    outcome = plane.commit(actor, lambda draft: sets.delete_set(draft, owner, plane.machine_factory, batch))
     return outcome if isinstance(outcome, Refusal) else batch
 
 

@@ -22,7 +22,7 @@ def approve_as_guest(plane: ControlPlane, vm: str, events: Iterable[str]) -> Com
         known = [event for event in found if event and event.phase.is_open and event.scope == guest.scope]
         if len(known) != len(found):
             return Refusal(Code.NOT_FOUND, "An EventId is not that of an open event of this virtual machine")
-        notices.turn_on(draft, guest.scope, vm, plane.rules)
+        notices.turn_on(draft, guest.scope, vm, plane.limits)
         notices.approve_events(draft, known, vm)
         plane.polls.note(guest.scope)
         return None
@@ -37,7 +37,7 @@ def first_poll(plane: ControlPlane, vm: str) -> Committed | Refusal:
         guest = draft.world.vms.get(vm)
         if guest is None:
             return Refusal(Code.NOT_FOUND, f"There is no VM {vm}.")
-        notices.turn_on(draft, guest.scope, vm, plane.rules)
+        notices.turn_on(draft, guest.scope, vm, plane.limits)
         plane.polls.note(guest.scope)
         return None
 

@@ -16,14 +16,14 @@ from forewarn.store import history
 def maintain_host(plane: CommandTarget, host: str, asked: Maintenance, actor: str) -> Accepted | Refusal:
     """Announce planned work on a host."""
     operation = plane.new_id()
-    outcome = plane.commit(actor, lambda draft: hosts.maintain(draft, host, asked, operation, plane.rules))
+    outcome = plane.commit(actor, lambda draft: hosts.maintain(draft, host, asked, operation, plane.limits))
     return outcome if isinstance(outcome, Refusal) else outcome.accepted(operation)
 
 
 def degrade_host(plane: CommandTarget, host: str, asked: Degradation, actor: str) -> Accepted | Refusal:
     """Announce that a host is expected to fail; a repeated report gets the operation that there is."""
     operation = plane.new_id()
-    write = partial(degraded.degrade, name=host, asked=asked, operation=operation, rules=plane.rules)
+    write = partial(degraded.degrade, name=host, asked=asked, operation=operation, limits=plane.limits)
     outcome = plane.commit(actor, write)
     if isinstance(outcome, Refusal):
         return outcome
@@ -47,7 +47,7 @@ def _past_incident(plane: CommandTarget, host: str, operation: str, actor: str) 
 def fail_host(plane: CommandTarget, host: str, actor: str, kind: Kind | None = None) -> Accepted | Refusal:
     """Report that a host has failed."""
     operation = plane.new_id()
-    outcome = plane.commit(actor, lambda draft: hosts.fail(draft, host, operation, plane.rules, kind))
+    outcome = plane.commit(actor, lambda draft: hosts.fail(draft, host, operation, plane.limits, kind))
     return outcome if isinstance(outcome, Refusal) else outcome.accepted(operation)
 
 
@@ -60,7 +60,7 @@ def reclaim_capacity(plane: CommandTarget, host: str, count: int, actor: str) ->
     """Evict so many Spot VMs from a host: all of them, or none."""
     batch = plane.new_id()
     outcome = plane.commit(
-        actor, lambda draft: reclaim.reclaim(draft, host, count, plane.new_id, plane.rules, batch)
+        actor, lambda draft: reclaim.reclaim(draft, host, count, plane.new_id, plane.limits, batch)
     )
     if isinstance(outcome, Refusal):
         return outcome

@@ -13,7 +13,7 @@ from forewarn.core.requests.rollouts import Plan, RolloutWish
 
 def preview_rollout(plane: CommandTarget, wish: RolloutWish) -> Callable[[], Plan | Refusal]:
     """What tells, on any thread, what a rollout would do and when: it may take seconds. Nothing is changed."""
-    return partial(rollouts.plan_rollout, plane.world.fleet(), wish, plane.clock.now(), plane.rules)
+    return partial(rollouts.plan_rollout, plane.world.fleet(), wish, plane.clock.now(), plane.limits)
 
 
 def refuse_repeated_rollout(plane: CommandTarget, plan: Plan) -> Refusal | None:
@@ -24,7 +24,7 @@ def refuse_repeated_rollout(plane: CommandTarget, plan: Plan) -> Refusal | None:
 def start_rollout(plane: CommandTarget, wish: RolloutWish, actor: str) -> str | Refusal:
     """Begin a rollout; its id."""
     rollout = plane.new_id()
-    write = partial(rollouts.start_rollout, wish=wish, rollout=rollout, rules=plane.rules)
+    write = partial(rollouts.start_rollout, wish=wish, rollout=rollout, limits=plane.limits)
     outcome = plane.commit(actor, write)
     return outcome if isinstance(outcome, Refusal) else rollout
 

@@ -17,7 +17,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.world import World
-from forewarn.operator.arm.desk import ALL, PROVIDER, ArmCall, Outcome, arm
+from forewarn.operator.arm.endpoint import ALL, PROVIDER, ArmCall, Outcome, arm
 from forewarn.operator.arm.errors import error
 from forewarn.operator.endpoint import Nothing
 from forewarn.operator.roles import Role
@@ -116,7 +116,7 @@ def _approve(asked: ArmCall, events: list[str]) -> Outcome:
     known, unknown = found
     if unknown:
         return Refusal(Code.NOT_FOUND, _no_open_event(asked, ", ".join(unknown)))
-    outcome = approve_events(asked.call.office.plane, known, asked.call.actor)
+    outcome = approve_events(asked.call.context.plane, known, asked.call.actor)
     return outcome if isinstance(outcome, Refusal) else _APPROVED
 
 
@@ -125,7 +125,7 @@ def _approve_open(asked: ArmCall, events: list[str]) -> Outcome:
     if isinstance(found, Refusal):
         return found
     known, unknown = found
-    outcome = approve_events(asked.call.office.plane, known, asked.call.actor) if known else None
+    outcome = approve_events(asked.call.context.plane, known, asked.call.actor) if known else None
     if isinstance(outcome, Refusal):
         return outcome
     if not unknown:

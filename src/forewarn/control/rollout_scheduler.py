@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from forewarn.control.health import Health
-from forewarn.control.wakes import Wakes
+from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.rollout_course import look, move_on
@@ -35,23 +35,23 @@ class Moved:
     bugs: int  # rollouts that could not go on
 
 
-class Courses:
+class RolloutScheduler:
     """Knows which rollouts are due, and lets them go on."""
 
     def __init__(
         self,
         world: World,
-        rules: Rules,
+        limits: Limits,
         health: Health,
         new_id: Callable[[], str],
     ) -> None:
         self._world = world
-        self._rules = rules
+        self._limits = limits
         self._health = health
         self._new_id = new_id
         self._due: set[str] = set()
         self._waiting_for_vms: set[str] = set()  # those that may go on as soon as a VM comes up
-        self._looks: Wakes[str, datetime] = Wakes()
+        self._looks: TimerHeap[str, datetime] = TimerHeap()
 
     def note(self, entities: Iterable[Entity]) -> None:
         """Something was committed: look at the rollouts that it concerns."""
@@ -108,7 +108,7 @@ class Courses:
         self._put_off(rollout, found.look_again)  # what is written here makes it due again
         if found.waits_for_vms:
             self._waiting_for_vms.add(rollout)
-        move_on(draft, known, found, self._rules, self._new_id)
+        move_on(draft, known, found, self._limits, self._new_id)
 
     def _put_off(self, rollout: str, until: datetime | None) -> None:
         self._due.discard(rollout)

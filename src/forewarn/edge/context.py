@@ -16,7 +16,7 @@ from forewarn.board.tally import Tally
 from forewarn.core.fault import Fault
 from forewarn.core.refusal import Refusal
 from forewarn.edge.exchange import Witness
-from forewarn.edge.limits import Limits, RateLimiter
+from forewarn.edge.limits import GuestLimits, RateLimiter
 from forewarn.errors import Stopping
 from forewarn.wire.imds.hosts import LocalHosts, is_loopback
 from forewarn.wire.imds.instance import Site
@@ -66,13 +66,13 @@ class Strangers:
 
 
 @dataclass(slots=True)
-class Desk:
+class EdgeContext:
     """What every connection needs at hand."""
 
     board: Board
     approve: Approve
     first_poll: FirstPoll
-    limits: Limits = field(default_factory=Limits)
+    limits: GuestLimits = field(default_factory=GuestLimits)
     site: Site = field(default_factory=Site)
     first_call_delay: float = 0.0
     host_names: tuple[str, ...] = ()  # more that a loopback address accepts in a Host header
@@ -105,7 +105,7 @@ class Desk:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody looks on, or a fault may strike: then each request is read, and none remembered."""
+        """Whether somebody looks on, or a fault may hit: then each request is read, and none remembered."""
         return self.witness is not None or (self.faults is not None and bool(self.faults.on_requests))
 
     def begin_first_call(self, panel: Panel) -> None:
