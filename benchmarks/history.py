@@ -24,7 +24,7 @@ from forewarn.core.history import Summary, Summing
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Action, Cause, Kind, Source
-from forewarn.core.world import Changes, Deed, Entity
+from forewarn.core.world import AuditEntry, Changes, Entity
 from forewarn.store.figures import list_figures
 from forewarn.store.lines import EVERYTHING, Filter, list_history
 from forewarn.store.retention import prune
@@ -91,7 +91,7 @@ def _fill(store: SqlStore, events: int) -> None:
         stamped = tuple(replace(each, version=number) for each in numbered)
         operations = [each for each in stamped if isinstance(each, Operation)]
         deeds = tuple(
-            Deed(each.created_at, each.asked_by, each.cause, each.id) for each in operations for _ in "123"
+            AuditEntry(each.created_at, each.asked_by, each.cause, each.id) for each in operations for _ in "123"
         )
         with store.transaction() as transaction:
             transaction.write(Changes(number, stamped, (0,) * len(stamped), tuple(deeds * 3)), mark, 0)

@@ -15,6 +15,7 @@ from typing import Any
 
 from forewarn.cli.serve import loop_factory
 from forewarn.config import Settings
+from forewarn.control.commands.fleet import apply_fleet
 from forewarn.service import Service
 from forewarn.wire.fleet_file import read_json
 from tests.waiting import ROOT, as_typed, free_port, wait_until
@@ -70,7 +71,7 @@ class RunningService:
     def start(self) -> RunningService:
         self.service = Service(self._settings)
         if self._fleet is not None and not self.service.plane.world.number:
-            outcome = self.service.plane.apply_fleet(read_json(self._fleet).spec, "test")
+            outcome = apply_fleet(self.service.plane, read_json(self._fleet).spec, "test")
             assert all(isinstance(line, str) for line in outcome), outcome
         self._thread.start()
         self._on_loop(self.service.start())

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
+
+from forewarn.subscribers import Subscribers
 
 FASTEST_RATE = 1_000_000  # of a clock that runs: so many times as fast as the real one
 _ORIGIN = datetime(1970, 1, 1, tzinfo=UTC)
@@ -62,7 +63,7 @@ class VirtualClock:
             raise ValueError(f"{start} has no time zone; a clock begins at one instant")
         self._now = start.astimezone(UTC)
         self._stepped = timedelta(0)
-        self.on_move: Callable[[], None] = _nobody_minds  # called on the thread that moves it, before it goes on
+        self.moved: Subscribers[datetime] = Subscribers()  # told on the thread that moves it, before it goes on
 
     def now(self) -> datetime:
         """The virtual instant."""
@@ -76,17 +77,13 @@ class VirtualClock:
         """Let time pass until `instant`; a clock never runs backwards."""
         if instant > self._now:
             self._now = instant
-            self.on_move()
+            self.moved.publish(self._now)
 
     def step(self, by: timedelta) -> None:
         """Set the wall clock ahead or back without any time passing, as an administrator may."""
         self._now += by
         self._stepped += by
-        self.on_move()
-
-
-def _nobody_minds() -> None:
-    """What a clock tells of its moves before somebody listens."""
+        self.moved.publish(self._now)
 
 
 def _boot_id() -> str:

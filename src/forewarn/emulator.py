@@ -187,21 +187,22 @@ class Emulator:
         """Whether it is so, or comes to be in so many real seconds; it is asked on the plane's thread."""
         if not seconds:
             return self.on_plane(is_so)
-        came, watchers = threading.Event(), self.service.plane.watchers
+        came, ticked = threading.Event(), self.service.plane.ticked
 
         def look(_: object = None) -> None:
             if is_so():
                 came.set()
 
-        def begin() -> None:
-            watchers.append(look)
+        def begin() -> Callable[[], None]:
+            unsubscribe = ticked.subscribe(look)
             look()
+            return unsubscribe
 
-        self.on_plane(begin)
+        unsubscribe = self.on_plane(begin)
         try:
             return came.wait(seconds)
         finally:
-            self.on_plane(watchers.remove, look)
+            self.on_plane(unsubscribe)
 
     # The clock.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+import time
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -18,6 +19,10 @@ from forewarn.board.conduct import Conduct
 from forewarn.clock import Clock, SystemClock, VirtualClock
 from forewarn.config import Settings
 from forewarn.config_values import Address, show_address
+from forewarn.control.commands.faults import mark_fault
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import approve_as_guest, first_poll
+from forewarn.control.commit import refusal_of
 from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push import webhooks
@@ -31,21 +36,21 @@ from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.fault import Fault
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_plan import plan_fleet
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.refusal import Refusal
 from forewarn.core.world import Changes
 from forewarn.descriptors import open_limit, share
 from forewarn.drivers.machines import Machines
 from forewarn.drivers.simulated import SECONDS, SimulatedDriver
-from forewarn.edge.desk import Desk
-from forewarn.edge.limits import MOST_CONNECTIONS, Limits
-from forewarn.edge.listener import GuestListener, Way
+from forewarn.edge.context import EdgeContext
+from forewarn.edge.limits import MOST_CONNECTIONS, GuestLimits
+from forewarn.edge.listener import GuestListener, ListenAddress
 from forewarn.errors import ConfigError, StoreError
 from forewarn.ids import random_id
 from forewarn.logs import get_logger
 from forewarn.operator.app import make_app
 from forewarn.operator.connection import OperatorLimits
-from forewarn.operator.endpoint import Office
+from forewarn.operator.endpoint import OperatorContext
 from forewarn.operator.guard import is_loopback
 from forewarn.operator.readers import ReaderPool
 from forewarn.operator.server import OperatorServer, bind
@@ -147,7 +152,7 @@ class Service:
         with self.store.loading(), self.store.transaction() as transaction:
             mark = transaction.mark()
         self.clock = _make_clock(settings, mark)
-        rules = Rules(
+        limits = Limits(
             lead=timedelta(seconds=settings.lead),
             user_operation_limit=settings.user_operation_limit,
             resets_incarnation=settings.reset_incarnation,
@@ -160,7 +165,11 @@ class Service:
         self.board = Board()
         self.board.keeps_previous = settings.is_virtual
         health = HealthChecks(
-            self._health_check_of, self.clock.now, settings.health_command, all_answered=self._look_at_rollouts
+            self._health_check_of,
+            self.clock.now,
+            settings.health_command,
+            waits_for_answers=settings.is_virtual,
+            all_answered=self._look_at_rollouts,
         )
         site = Site(settings.location, settings.subscription, settings.tenant)
         outbox = Outbox(site)
@@ -171,10 +180,8 @@ class Service:
             driver=self.driver,
             board=self.board,
             clock=self.clock,
-            rules=rules,
-            verdict=health.heard if settings.is_virtual else health.verdict,
-            heard=health.heard,
-            ask_first=health.ask_together if settings.is_virtual else None,
+            limits=limits,
+            health=health,
             keep_history=settings.keep_history,
             outbox=outbox,
             new_id=self._new_id,
@@ -186,22 +193,27 @@ class Service:
         self.runner = Runner(self.plane, self.timekeeper)
         self.readers = ReaderPool()
         self._shares = share(MOST_CONNECTIONS, settings.operator_connections, open_limit())
-        self.desk = Desk(
+        self.conduct = self._look_on() if settings.is_watching else None
+        self.edge = self._make_desk(site)
+        is_anybody = self._opened is not None
+        self._listener = GuestListener(self.edge, self.clock, settings.guest, is_anybody=is_anybody)
+        if isinstance(self.clock, VirtualClock):
+            self.clock.moved.subscribe(self._listener.tell_date)
+
+    def _make_desk(self, site: Site) -> EdgeContext:
+        settings = self.settings
+        return EdgeContext(
             self.board,
             approve=self._approve,
             first_poll=self._first_poll,
-            limits=Limits(requests_per_second=settings.requests_per_second, connections=self._shares.guests),
+            limits=GuestLimits(requests_per_second=settings.requests_per_second, connections=self._shares.guests),
             site=site,
             first_call_delay=settings.first_call_delay,
             host_names=settings.metadata_host_names,
+            witness=self.conduct,
             faults=self.plane.faults,
             mark=self._mark,
         )
-        self.conduct = self._look_on() if settings.is_watching else None
-        is_anybody = self._opened is not None
-        self._listener = GuestListener(self.desk, self.clock, settings.guest, is_anybody=is_anybody)
-        if isinstance(self.clock, VirtualClock):
-            self.clock.on_move = self._listener.tell_date
 
     def _open_machines(self) -> Machines:
         """The simulated machines, which last as long as the store that speaks of them."""
@@ -211,30 +223,29 @@ class Service:
 
     def _look_on(self) -> Conduct:
         """Note what guests ask from now on, and what becomes of the events that they are told of."""
-        conduct = Conduct(self.clock, self.desk.now)
+        conduct = Conduct(self.clock, time.monotonic)
         world = self.plane.world
         conduct.learn(Changes(world.number, (*world.events.values(), *world.attempts.values())))
         conduct.mark_time()
-        self.plane.observers.append(conduct.learn)
-        self.plane.watchers.append(conduct.mark_time)
-        self.desk.witness = conduct
+        self.plane.committed.subscribe(conduct.learn)
+        self.plane.ticked.subscribe(conduct.mark_time)
         return conduct
 
     async def _approve(self, vm: str, events: tuple[str, ...]) -> Refusal | None:
-        return await self.runner.call(self.plane.approve_as_guest, vm, events)
+        return refusal_of(await self.runner.call(approve_as_guest, self.plane, vm, events))
 
     async def _first_poll(self, vm: str) -> Refusal | None:
-        return await self.runner.call(self.plane.first_poll, vm)
+        return refusal_of(await self.runner.call(first_poll, self.plane, vm))
 
     async def _mark(self, vm: str, events: tuple[str, ...], fault: Fault) -> None:
-        await self.runner.call(self.plane.mark_fault, vm, events, fault)
+        await self.runner.call(mark_fault, self.plane, vm, events, fault)
 
     def _take_fleet(self, text: FleetText) -> None:
         """Apply the fleet to an empty store; to any other, only compare."""
         if self.plane.world.number:
             self.fleet_differences = plan_fleet(self.plane.world, text.spec, _NO_SEED).differences
             return
-        problems = [each for each in self.plane.apply_fleet(text.spec, "fleet file") if isinstance(each, Problem)]
+        problems = [each for each in apply_fleet(self.plane, text.spec, "fleet file") if isinstance(each, Problem)]
         if problems:
             raise ConfigError(str(text.refusal(problems)))
 
@@ -264,24 +275,24 @@ class Service:
             await self.stop()
             raise
 
-    async def hear_new_guests(self) -> dict[Way, str]:
+    async def hear_new_guests(self) -> dict[ListenAddress, str]:
         """Returns when those may call that the fleet has by now; where nobody can, and why."""
         return await self._listener.catch_up()
 
     async def _open_operator(self) -> None:
-        office = Office(
+        context = OperatorContext(
             self.plane,
             self.runner,
-            self.desk.tally,
+            self.edge.tally,
             self.sign_in,
             self.register,
             self.webhooks,
             self.timekeeper,
-            self.desk.site,
+            self.edge.site,
             readers=self.readers,
             conduct=self.conduct,
         )
-        app = make_app(office)
+        app = make_app(context)
         bound = bind(self.settings.operator) if self._opened is None else self._opened.operators
         self.operator = (self.settings.operator[0], bound.getsockname()[1])
         self._stream = app.state.stream

@@ -120,7 +120,7 @@ def test_an_instance_is_not_changed_as_if_it_were_a_vm(arm: Arm):
 
 
 def test_a_driver_that_makes_no_machines_says_so(service: RunningService):
-    service.service.plane.workshop = replace(service.service.plane.workshop, can_make=False)
+    service.service.plane.machine_factory = replace(service.service.plane.machine_factory, can_make=False)
     arm = Arm(service)
 
     made = arm.refused("PUT", vm("fresh"), {"location": "local"})

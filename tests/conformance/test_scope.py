@@ -137,7 +137,7 @@ def test_the_first_get_may_be_slow_but_ends_well_and_the_next_is_not():
         began = time.monotonic()
         first = solo.call()
         ended = time.monotonic()
-        service.service.desk.first_call_delay = 3600
+        service.service.edge.first_call_delay = 3600
         second = solo.call()
 
     assert (first.status, first.body) == (200, b'{"DocumentIncarnation":1,"Events":[]}')

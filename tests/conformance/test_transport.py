@@ -270,7 +270,7 @@ def test_a_caller_that_is_no_vm_is_refused_in_json_too(service: RunningService):
 def test_more_than_five_requests_in_a_second_get_429_and_the_service_recovers(*, varies: bool):
     seconds = 1000.0
     with running(SMALL, rate_limit=5) as service:
-        service.service.desk.now = lambda: seconds
+        service.service.edge.now = lambda: seconds
         solo = service.guest("solo")
 
         replies = [solo.call(headers={"User-Agent": str(n) if varies else "same"}) for n in range(12)]
@@ -301,8 +301,8 @@ def test_the_limit_can_be_switched_off():
 def test_one_request_a_second_for_a_minute_is_never_refused():
     with running(SMALL, rate_limit=5) as service:
         seconds = 0.0
-        desk = replace(service.service.desk, now=lambda: seconds, connections=set())
-        listener = GuestListener(desk, service.service.clock)
+        edge = replace(service.service.edge, now=lambda: seconds, connections=set())
+        listener = GuestListener(edge, service.service.clock)
         ((_, port),) = service._on_loop(listener.open([("127.0.0.1", 0)]))
 
         statuses = []

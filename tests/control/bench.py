@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -12,20 +12,26 @@ import sqlalchemy as sa
 
 from forewarn.board.board import Board
 from forewarn.clock import VirtualClock
+from forewarn.control.commands.events import postpone_event
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import approve_as_guest, first_poll
+from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, reclaim_capacity
+from forewarn.control.commands.vms import act_on_vm, evict_vm
+from forewarn.control.commit import Accepted, refusal_of
+from forewarn.control.health import Health, NoHealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.outbox import Outbox
-from forewarn.control.requests import Accepted
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
+from forewarn.core.health import Answers
 from forewarn.core.holds import holds
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.requests.postpone import Postponement
-from forewarn.core.rollout_course import Verdict, no_checks
 from forewarn.core.terms import Cause, Kind, Risk
 from forewarn.drivers.base import Driver
 from forewarn.drivers.machines import Machines
@@ -43,13 +49,36 @@ def _close(store: SqlStore, machines: Machines) -> None:
     machines.close()
 
 
+class Answering:
+    """Health checks that have answered, as a test says."""
+
+    def __init__(self, answer: Answers) -> None:
+        self.answer = answer
+
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """Nobody needs to be asked."""
+
+
+class _HealthOf:
+    """The health that a bench has at the moment."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        self._bench.health.ask(wanted)
+
+    def answer(self, set_name: str, since: datetime) -> str | None:
+        return self._bench.health.answer(set_name, since)
+
+
 class Bench:
     """A plane, and everything that a test wants to do to it."""
 
     def __init__(
         self,
         fleet: dict[str, Any],
-        rules: Rules | None = None,
+        limits: Limits | None = None,
         wrap: Callable[[SimulatedDriver], Driver] = lambda driver: driver,
         outbox: Outbox | None = None,
     ) -> None:
@@ -59,11 +88,11 @@ class Bench:
         self.machines = Machines.open()
         weakref.finalize(self, _close, self.store, self.machines)
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
-        self.rules = rules or Rules()
-        self.verdict: Verdict = no_checks  # on the health of sets
+        self.limits = limits or Limits()
+        self.health: Health = NoHealthChecks()  # of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
-        problems = self.plane.apply_fleet(read_json(fleet).spec, "test")
+        problems = apply_fleet(self.plane, read_json(fleet).spec, "test")
         assert all(isinstance(line, str) for line in problems), problems
 
     def start_plane(self) -> None:
@@ -73,44 +102,41 @@ class Bench:
             driver=self.driver,
             board=Board(),
             clock=self.clock,
-            rules=self.rules,
+            limits=self.limits,
             new_id=lambda: str(uuid.UUID(int=next(self._ids), version=4)),
-            verdict=self._judge,
+            health=_HealthOf(self),
             outbox=self.outbox,
         )
         self.plane.open()
         self.timekeeper = Timekeeper(self.plane, self.clock)
         self.plane.tick()
 
-    def _judge(self, set_name: str, since: datetime) -> str | None:
-        return self.verdict(set_name, since)
-
     # Guests.
 
     def turn_on(self, *vms: str) -> None:
         """These guests have polled."""
         for vm in vms:
-            assert self.plane.first_poll(vm) is None
+            assert not isinstance(first_poll(self.plane, vm), Refusal)
 
     def approve(self, vm: str, *events: Event) -> Refusal | None:
-        outcome = self.plane.approve_as_guest(vm, [event.id for event in events])
+        outcome = approve_as_guest(self.plane, vm, [event.id for event in events])
         self.plane.tick()
-        return outcome
+        return refusal_of(outcome)
 
     # Owners and operators.
 
     def ask(self, cause: Cause, vm: str) -> Accepted | Refusal:
-        outcome = self.plane.ask_for_vm(cause, vm, "owner")
+        outcome = act_on_vm(self.plane, cause, vm, "owner")
         self.plane.tick()
         return outcome
 
     def evict(self, vm: str) -> Accepted | Refusal:
-        outcome = self.plane.evict(vm, "operator")
+        outcome = evict_vm(self.plane, vm, "operator")
         self.plane.tick()
         return outcome
 
     def maintain(self, host: str, kind: Kind = Kind.FREEZE, **more: Any) -> Accepted | Refusal:
-        outcome = self.plane.maintain(host, Maintenance(kind, **more), "operator")
+        outcome = maintain_host(self.plane, host, Maintenance(kind, **more), "operator")
         self.plane.tick()
         return outcome
 
@@ -118,17 +144,17 @@ class Bench:
         self, host: str, risk: Risk | None = None, *, anyway: bool = False, **notice: float
     ) -> Accepted | Refusal:
         asked = Degradation(timedelta(**notice) if notice else None, risk, anyway=anyway)
-        outcome = self.plane.degrade(host, asked, "operator")
+        outcome = degrade_host(self.plane, host, asked, "operator")
         self.plane.tick()
         return outcome
 
     def fail(self, host: str, kind: Kind | None = None) -> Accepted | Refusal:
-        outcome = self.plane.fail(host, "operator", kind)
+        outcome = fail_host(self.plane, host, "operator", kind)
         self.plane.tick()
         return outcome
 
     def reclaim(self, host: str, count: int) -> list[Accepted] | Refusal:
-        outcome = self.plane.reclaim(host, count, "operator")
+        outcome = reclaim_capacity(self.plane, host, count, "operator")
         self.plane.tick()
         return outcome
 
@@ -136,9 +162,9 @@ class Bench:
         self, event: Event, until: datetime | None = None, *, reason: str = "", by: str = "owner", **later: float
     ) -> Refusal | None:
         asked = Postponement(until, timedelta(**later) if later else None, reason)
-        outcome = self.plane.postpone(event.id, asked, by)
+        outcome = postpone_event(self.plane, event.id, asked, by)
         self.plane.tick()
-        return outcome
+        return refusal_of(outcome)
 
     # Time.
 

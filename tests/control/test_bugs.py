@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forewarn.control.commands.vms import act_on_vm
 from forewarn.core import decide, steps
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause
@@ -12,8 +13,8 @@ from tests.control.bench import WEB, Bench
 
 def test_a_bug_in_looking_at_one_operation_leaves_the_others_going(monkeypatch):
     bench = Bench(WEB)
-    bad = bench.plane.ask_for_vm(Cause.RESTART, "solo", "owner")
-    good = bench.plane.ask_for_vm(Cause.RESTART, "web-1", "owner")
+    bad = act_on_vm(bench.plane, Cause.RESTART, "solo", "owner")
+    good = act_on_vm(bench.plane, Cause.RESTART, "web-1", "owner")
     real = bench.plane.world.attempts_of
 
     def broken(operation: str):
@@ -85,7 +86,7 @@ def test_deletes_that_end_in_one_moment_all_end_however_small_the_commits(most: 
         }
     )
     bench.plane.most_intents = most
-    deletes = [bench.plane.ask_for_vm(Cause.DELETE, f"pool_{n}", "owner") for n in range(5)]
+    deletes = [act_on_vm(bench.plane, Cause.DELETE, f"pool_{n}", "owner") for n in range(5)]
     evict = bench.evict("s")
 
     bench.advance(minutes=1)

@@ -7,8 +7,10 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
-from forewarn.control.requests import Accepted
-from forewarn.core.notice import Rules
+from forewarn.control.commands.events import cancel_operation
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commit import Accepted
+from forewarn.core.notice import Limits
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.terms import Cause, Condition, Kind, Risk
@@ -41,8 +43,8 @@ def test_a_risk_says_how_long_ahead_the_vms_are_told(bench: Bench, risk: Risk | 
 
 
 def test_imminent_is_the_least_notice_that_the_rules_give_a_redeploy():
-    least = {**Rules().least_notice, Kind.REDEPLOY: timedelta(minutes=20)}
-    bench = Bench(WEB, Rules(least_notice=least))
+    least = {**Limits().least_notice, Kind.REDEPLOY: timedelta(minutes=20)}
+    bench = Bench(WEB, Limits(least_notice=least))
 
     told = bench.events(bench.degrade("host-2", Risk.IMMINENT))
 
@@ -177,7 +179,7 @@ def test_an_incident_that_nobody_remembers_is_announced_once_more_and_disturbs_n
 
 def test_a_move_that_was_called_off_is_announced_anew_by_the_next_report(bench: Bench):
     move = bench.degrade("host-2")
-    bench.plane.cancel(bench.operation(move).id, "operator")
+    cancel_operation(bench.plane, bench.operation(move).id, "operator")
 
     again = bench.degrade("host-2", Risk.HIGH)
 
@@ -229,8 +231,8 @@ def test_a_risk_and_a_notice_are_not_both_taken(bench: Bench):
 # The circuit breaker.
 
 
-def many(hosts: int, **rules: float) -> Bench:
-    return Bench(fleet(vm("solo"), hosts=hosts), Rules(**rules))  # type: ignore[arg-type]
+def many(hosts: int, **limits: float) -> Bench:
+    return Bench(fleet(vm("solo"), hosts=hosts), Limits(**limits))  # type: ignore[arg-type]
 
 
 def test_one_sick_host_too_many_is_refused_with_the_hosts_and_the_limit():
@@ -280,7 +282,7 @@ def test_a_host_that_recovers_is_not_counted_any_more_and_one_that_fails_is_neve
     bench = many(12)
     for number in range(5):
         bench.degrade(f"host-{number}")
-    bench.plane.recover("host-0", "operator")
+    recover_host(bench.plane, "host-0", "operator")
 
     accepted, failed = bench.degrade("host-5"), bench.fail("host-6")
 
@@ -304,6 +306,6 @@ def test_who_says_that_a_host_failed_may_say_what_its_guests_are_told(bench: Ben
 
 
 def test_a_failed_host_is_told_as_the_rules_say_when_nobody_says_otherwise():
-    bench = Bench(WEB, Rules(failed_host_kind=Kind.REBOOT))
+    bench = Bench(WEB, Limits(failed_host_kind=Kind.REBOOT))
 
     assert bench.event(bench.fail("host-2")).kind is Kind.REBOOT

@@ -8,6 +8,11 @@ from uuid import UUID
 
 import pytest
 
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import first_poll
+from forewarn.control.commands.hosts import fail_host, maintain_host, recover_host
+from forewarn.control.commands.rollouts import abort_rollout, pause_rollout, start_rollout
+from forewarn.control.commands.vms import act_on_vm
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.rollout_book import RolloutBook
 from forewarn.core.terms import Cause, Kind
@@ -31,10 +36,10 @@ def snapshot(value: Any) -> Any:
 def bench() -> RolloutBench:
     """A plane with something in every table and index: a rollout at work, attempts, events, a failed host."""
     made = RolloutBench(grid(sets=2, domains=3, hosts_per_domain=2))
-    made.plane.first_poll("vm0-2-0")
+    first_poll(made.plane, "vm0-2-0")
     made.roll(Kind.REDEPLOY, max_parallel=2)
-    made.plane.ask_for_vm(Cause.RESTART, "vm0-2-0", "owner")
-    made.plane.fail("host-2-1", "operator")
+    act_on_vm(made.plane, Cause.RESTART, "vm0-2-0", "owner")
+    fail_host(made.plane, "host-2-1", "operator")
     made.advance(minutes=10, seconds=30)
     made.plane.tick()
     return made
@@ -51,17 +56,17 @@ def test_a_copy_holds_what_the_world_holds(bench: RolloutBench):
 
 def test_dry_runs_of_all_requests_leave_the_world_and_the_store_as_they_are(bench: RolloutBench):
     world = bench.plane.world
-    before, number, last_id = snapshot(world), world.number, UUID(bench.plane._new_id())
+    before, number, last_id = snapshot(world), world.number, UUID(bench.plane.new_id())
     (rollout,) = world.rollouts
     requests = [
-        lambda plane: plane.ask_for_vm(Cause.DELETE, "vm1-2-0", "x"),
-        lambda plane: plane.maintain("host-2-0", Maintenance(Kind.REBOOT), "x"),
-        lambda plane: plane.fail("host-0-0", "x"),
-        lambda plane: plane.recover("host-2-1", "x"),
-        lambda plane: plane.pause_rollout(rollout, "", "x"),
-        lambda plane: plane.abort_rollout(rollout, "", "x"),
-        lambda plane: plane.start_rollout(bench.wish(Kind.FREEZE), "x"),
-        lambda plane: plane.apply_fleet(read_json({"hosts": [{"name": "new"}]}).spec, "x"),
+        lambda plane: act_on_vm(plane, Cause.DELETE, "vm1-2-0", "x"),
+        lambda plane: maintain_host(plane, "host-2-0", Maintenance(Kind.REBOOT), "x"),
+        lambda plane: fail_host(plane, "host-0-0", "x"),
+        lambda plane: recover_host(plane, "host-2-1", "x"),
+        lambda plane: pause_rollout(plane, rollout, "", "x"),
+        lambda plane: abort_rollout(plane, rollout, "", "x"),
+        lambda plane: start_rollout(plane, bench.wish(Kind.FREEZE), "x"),
+        lambda plane: apply_fleet(plane, read_json({"hosts": [{"name": "new"}]}).spec, "x"),
     ]
 
     for ask in requests:
@@ -70,12 +75,12 @@ def test_dry_runs_of_all_requests_leave_the_world_and_the_store_as_they_are(benc
     assert snapshot(world) == before
     with bench.store.transaction() as transaction:
         assert transaction.number == number
-    assert UUID(bench.plane._new_id()).int == last_id.int + 1
+    assert UUID(bench.plane.new_id()).int == last_id.int + 1
 
 
 def test_a_dry_run_sees_what_another_service_has_committed(bench: RolloutBench):
     stale = bench.plane
     bench.start_plane()
-    bench.plane.ask_for_vm(Cause.STOP, "vm1-2-0", "somebody else")
+    act_on_vm(bench.plane, Cause.STOP, "vm1-2-0", "somebody else")
 
     assert any(stale.dry_run().world.operations_on_vm("vm1-2-0"))

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.hosts import fail_host, recover_host
 from forewarn.core.phase import Phase
+from forewarn.core.refusal import Refusal
 from forewarn.core.terms import Cause, Condition, Kind, VmState
 from forewarn.wire import rest
 from forewarn.wire.fleet_file import read_json
@@ -36,16 +39,16 @@ def test_a_vm_that_no_host_may_take_is_waited_for_and_its_event_stays_started():
 
 
 def back_by_its_own_recovery(bench: Bench) -> None:
-    assert bench.plane.recover("host-0", "operator") is None
+    assert not isinstance(recover_host(bench.plane, "host-0", "operator"), Refusal)
 
 
 def back_by_another_recovery(bench: Bench) -> None:
-    assert bench.plane.recover("host-1", "operator") is None
+    assert not isinstance(recover_host(bench.plane, "host-1", "operator"), Refusal)
 
 
 def back_by_a_new_host(bench: Bench) -> None:
     spec = read_json(fleet(vm("x", "host-0"), hosts=3)).spec
-    assert all(isinstance(line, str) for line in bench.plane.apply_fleet(spec, "operator"))
+    assert all(isinstance(line, str) for line in apply_fleet(bench.plane, spec, "operator"))
 
 
 @pytest.mark.parametrize(
@@ -114,7 +117,7 @@ def test_an_owner_is_told_that_a_vm_that_waits_for_a_host_is_being_brought_up_al
     bench.advance(hours=1)
 
     refusal = bench.ask(cause, "x")
-    bench.plane.recover("host-0", "operator")
+    recover_host(bench.plane, "host-0", "operator")
     bench.advance(minutes=20)
 
     started = f"Redeploy of host-0 has started ({bench.event(failed).short_id})."
@@ -154,12 +157,12 @@ def test_a_host_that_fails_again_before_its_vms_are_back_brings_them_back_once()
     bench = alone()
     first = bench.fail("host-0")
     bench.advance(minutes=5)
-    assert bench.plane.recover("host-0", "operator") is None
-    assert bench.plane.fail("host-0", "operator")
+    assert not isinstance(recover_host(bench.plane, "host-0", "operator"), Refusal)
+    assert fail_host(bench.plane, "host-0", "operator")
     bench.advance(minutes=5)
     before = bench.phases(first)
 
-    bench.plane.recover("host-0", "operator")
+    recover_host(bench.plane, "host-0", "operator")
     bench.advance(minutes=5)
 
     assert (before, bench.phases(first)) == (["Started"], ["Completed"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from forewarn.board.faults import Posted
+from forewarn.control.commands.faults import add_fault, clear_faults
+from forewarn.control.commands.vms import act_on_vm
 from forewarn.core.fault import FaultRule
 from forewarn.core.terms import Cause
 from forewarn.errors import StoreUnavailable
@@ -15,7 +17,7 @@ from tests.control.bench import WEB, Bench
 def add(bench: Bench, **said: object) -> Posted:
     rule = parse_fault(said)
     assert isinstance(rule, FaultRule), rule
-    posted = bench.plane.add_fault(rule, "test")
+    posted = add_fault(bench.plane, rule, "test")
     assert isinstance(posted, Posted), posted
     return posted
 
@@ -38,13 +40,13 @@ def test_an_event_that_could_not_be_kept_is_not_counted_by_a_fault(name: str):
     posted = add(bench, name=name, seconds=60, count=1)
     break_next_commit(bench)
     with pytest.raises(StoreUnavailable):
-        bench.plane.ask_for_vm(Cause.RESTART, "solo", "test")
-    before = posted.asked, posted.struck
+        act_on_vm(bench.plane, Cause.RESTART, "solo", "test")
+    before = posted.asked, posted.hits
 
-    bench.plane.ask_for_vm(Cause.RESTART, "solo", "test")
+    act_on_vm(bench.plane, Cause.RESTART, "solo", "test")
 
     assert before == (0, 0)
-    assert (posted.asked, posted.struck) == (1, 1)
+    assert (posted.asked, posted.hits) == (1, 1)
     assert [event.fault for event in bench.plane.world.events.values()] == [name]
 
 
@@ -54,8 +56,8 @@ def test_a_rule_whose_end_could_not_be_kept_is_still_in_force():
     break_next_commit(bench)
 
     with pytest.raises(StoreUnavailable):
-        bench.plane.clear_faults(posted.id, "test")
+        clear_faults(bench.plane, posted.id, "test")
 
     assert bench.plane.faults.all == [posted]
-    assert bench.plane.clear_faults(posted.id, "test") == [posted]
+    assert clear_faults(bench.plane, posted.id, "test") == [posted]
     assert bench.plane.faults.all == []

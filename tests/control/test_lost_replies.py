@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from forewarn.control.commands.guests import first_poll
+from forewarn.control.commands.vms import act_on_vm
 from forewarn.core.terms import Cause
 from forewarn.errors import StoreUnavailable
 from forewarn.store.sql import SqlStore, Transaction
@@ -41,7 +43,7 @@ def test_a_request_that_was_kept_without_an_answer_is_announced_by_the_next_tick
     breaking.lost_replies = [True]
 
     with pytest.raises(StoreUnavailable):
-        bench.plane.ask_for_vm(Cause.RESTART, "solo", "owner")
+        act_on_vm(bench.plane, Cause.RESTART, "solo", "owner")
     is_awake = bench.plane.next_wake() == bench.clock.now()
     bench.plane.tick()
 
@@ -51,10 +53,10 @@ def test_a_request_that_was_kept_without_an_answer_is_announced_by_the_next_tick
 
 def test_an_attempt_that_was_recorded_without_an_answer_begins_though_finding_out_failed_once():
     bench, breaking = bench_that_breaks()
-    bench.plane.first_poll("web-0")
+    first_poll(bench.plane, "web-0")
     breaking.lost_replies = [False, False, True, True]  # asked, started; the attempt; and finding out
 
-    bench.plane.ask_for_vm(Cause.DELETE, "spot", "owner")  # nobody listens there: it runs at once
+    act_on_vm(bench.plane, Cause.DELETE, "spot", "owner")  # nobody listens there: it runs at once
     for _ in range(2):
         with pytest.raises(StoreUnavailable):
             bench.plane.tick()

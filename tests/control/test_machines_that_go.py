@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.hosts import recover_host
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, EvictionPolicy, VmState
 from forewarn.drivers.machines import Trouble
@@ -136,7 +138,7 @@ def test_a_reboot_that_ends_after_its_host_failed_and_came_back_does_not_pass_fo
     bench.ask(Cause.RESTART, "solo")
     bench.advance(seconds=10)
     bench.fail("host-0")
-    bench.plane.recover("host-0", "operator")
+    recover_host(bench.plane, "host-0", "operator")
     bench.machines.order("solo", Trouble.FAILS)
 
     bench.advance(minutes=5)
@@ -153,7 +155,7 @@ def test_a_delete_and_a_restore_that_are_due_in_the_same_moment_come_one_after_t
             for each in ONE_HOST_EACH["vms"]
         ],
     }
-    bench.plane.apply_fleet(read_json(profile).spec, "test")
+    apply_fleet(bench.plane, read_json(profile).spec, "test")
     delete = bench.ask(Cause.DELETE, "a")
     bench.approve("a", bench.event(delete))
     failed = bench.fail("host-0")
@@ -214,8 +216,10 @@ def test_a_fleet_that_would_take_a_vm_out_of_the_scope_that_was_told_is_refused(
     bench.turn_on("pool_3")
     restart = bench.ask(Cause.RESTART, "pool_3")
 
-    problems = bench.plane.apply_fleet(
-        read_json({"scale_sets": [{"name": "pool", "capacity": 4, "placement_group_size": 3}]}).spec, "test"
+    problems = apply_fleet(
+        bench.plane,
+        read_json({"scale_sets": [{"name": "pool", "capacity": 4, "placement_group_size": 3}]}).spec,
+        "test",
     )
 
     assert [problem.what for problem in problems] == [
@@ -233,7 +237,7 @@ def test_a_fleet_that_would_change_the_update_domain_of_a_vm_with_open_work_is_r
         "vms": [{**each, **({"update_domain": 4} if each["name"] == "web-1" else {})} for each in WEB["vms"]],
     }
 
-    problems = bench.plane.apply_fleet(read_json(changed).spec, "test")
+    problems = apply_fleet(bench.plane, read_json(changed).spec, "test")
 
     assert [problem.what for problem in problems] == [
         "web-1 has an open operation; its update domain 1 cannot become 4."
@@ -246,8 +250,10 @@ def test_an_instance_and_a_vm_of_the_same_name_are_refused_whichever_came_first(
     bench.ask(Cause.DELETE, "pool_0")
     bench.advance(minutes=1)
 
-    problems = bench.plane.apply_fleet(
-        read_json({"scale_sets": [{"name": "pool", "capacity": 3}], "vms": [{"name": "pool_3"}]}).spec, "test"
+    problems = apply_fleet(
+        bench.plane,
+        read_json({"scale_sets": [{"name": "pool", "capacity": 3}], "vms": [{"name": "pool_3"}]}).spec,
+        "test",
     )
 
     (problem,) = problems
@@ -257,8 +263,8 @@ def test_an_instance_and_a_vm_of_the_same_name_are_refused_whichever_came_first(
 def test_a_set_with_fewer_update_domains_takes_its_vms_into_those_that_are_left():
     bench = Bench(WEB)
 
-    bench.plane.apply_fleet(
-        read_json({**WEB, "availability_sets": [{"name": "web", "update_domains": 2}]}).spec, "test"
+    apply_fleet(
+        bench.plane, read_json({**WEB, "availability_sets": [{"name": "web", "update_domains": 2}]}).spec, "test"
     )
 
     assert {bench.vm(f"web-{n}").update_domain for n in range(3)} == {0, 1}

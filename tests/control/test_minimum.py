@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from forewarn.control.requests import Accepted
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commit import Accepted
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.terms import Cause, VmState
 from forewarn.drivers.machines import Trouble
@@ -56,7 +57,7 @@ def test_a_minimum_that_is_lowered_lets_the_work_that_waits_start():
     bench.approve("app-0", bench.event(freeze))
     held = bench.phases(freeze)
 
-    bench.plane.apply_fleet(read_json(farm(1)).spec, "owner")
+    apply_fleet(bench.plane, read_json(farm(1)).spec, "owner")
     bench.plane.tick()
 
     assert held == ["Scheduled"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from forewarn.control.commands.fleet import apply_fleet
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, Condition, Kind, VmState
 from forewarn.drivers.machines import Trouble
@@ -35,7 +36,7 @@ def test_a_host_of_its_own_stays_while_another_vm_is_on_its_way_to_it():
 
 
 def test_a_fleet_without_the_host_keeps_it_until_who_comes_has_gone_on(bench: Bench):
-    differences = bench.plane.apply_fleet(read_json(fleet(vm("x", "host-0"), hosts=1)).spec, "operator")
+    differences = apply_fleet(bench.plane, read_json(fleet(vm("x", "host-0"), hosts=1)).spec, "operator")
     bench.advance(minutes=3)
 
     assert differences == []

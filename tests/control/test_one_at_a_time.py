@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from forewarn.control.requests import Accepted
-from forewarn.core.notice import Rules
+from forewarn.control.commands.events import cancel_operation
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commit import Accepted
+from forewarn.core.notice import Limits
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.terms import Cause, Condition, Kind, VmState
@@ -96,7 +99,7 @@ def test_an_owners_operation_that_is_cancelled_leaves_the_platform_event_standin
     degrade = bench.degrade("host-2")
     own = bench.ask(Cause.REDEPLOY, "web-2")
 
-    bench.plane.cancel(bench.operation(own).id, "owner")
+    cancel_operation(bench.plane, bench.operation(own).id, "owner")
     bench.advance(minutes=5)
 
     assert bench.phases(degrade) == ["Scheduled"]
@@ -159,11 +162,11 @@ def test_an_eviction_that_is_cancelled_leaves_its_vm_with_a_notice_of_its_own(be
     evict = bench.evict("spot")
     bench.advance(seconds=10)
 
-    bench.plane.cancel(bench.operation(evict).id, "operator")
+    cancel_operation(bench.plane, bench.operation(evict).id, "operator")
     again = bench.events(freeze)[-1]
 
     assert again.resources == ("spot",)
-    assert again.not_before - bench.clock.now() == bench.rules.least_notice[Kind.FREEZE]
+    assert again.not_before - bench.clock.now() == bench.limits.least_notice[Kind.FREEZE]
 
 
 def test_a_second_eviction_of_a_vm_is_refused(bench: Bench):
@@ -198,9 +201,9 @@ def test_a_failed_host_cancels_what_was_scheduled_and_brings_its_vms_back_elsewh
 def test_a_host_that_recovers_takes_vms_again_and_its_prediction_is_called_off(bench: Bench):
     degrade = bench.degrade("host-2")
 
-    outcome = bench.plane.recover("host-2", "operator")
+    outcome = recover_host(bench.plane, "host-2", "operator")
 
-    assert outcome is None
+    assert not isinstance(outcome, Refusal)
     assert bench.phases(degrade) == ["Cancelled"]
     assert bench.plane.world.hosts["host-2"].condition is Condition.UP
 
@@ -231,7 +234,7 @@ def test_a_vm_that_lands_on_a_host_under_notice_gets_its_own_notice_and_the_oper
     bench.advance(minutes=10)
     moved = {**WEB, "vms": [{**each, "host": "host-2"} if each["name"] == "solo" else each for each in WEB["vms"]]}
 
-    bench.plane.apply_fleet(read_json(moved).spec, "operator")
+    apply_fleet(bench.plane, read_json(moved).spec, "operator")
     landed = bench.events(freeze)[1]
     bench.approve("web-0", bench.events(freeze)[0])
     bench.advance(minutes=5)
@@ -246,7 +249,7 @@ def test_a_vm_that_lands_on_a_host_under_notice_gets_its_own_notice_and_the_oper
 
 
 def test_the_users_limit_counts_the_open_user_operations_of_a_scope():
-    bench = Bench(WEB, Rules(user_operation_limit=2))
+    bench = Bench(WEB, Limits(user_operation_limit=2))
     bench.turn_on("web-0")
     bench.ask(Cause.RESTART, "web-0")
     bench.ask(Cause.RESTART, "web-1")
@@ -265,10 +268,10 @@ def test_only_what_is_scheduled_can_be_cancelled_and_all_its_events_go(bench: Be
     restart = bench.ask(Cause.RESTART, "web-2")
     bench.approve("web-0", bench.event(restart))
 
-    cancelled = bench.plane.cancel(bench.operation(freeze).id, "operator")
-    said = refusal(bench.plane.cancel(bench.operation(restart).id, "operator"))
+    cancelled = cancel_operation(bench.plane, bench.operation(freeze).id, "operator")
+    said = refusal(cancel_operation(bench.plane, bench.operation(restart).id, "operator"))
 
-    assert cancelled is None
+    assert not isinstance(cancelled, Refusal)
     assert bench.phases(freeze) == ["Cancelled", "Cancelled"]
     assert said.code is Code.ILLEGAL_STEP
     assert said.hint == f"It ends by itself; follow it: forewarn event watch {bench.event(restart).short_id}"

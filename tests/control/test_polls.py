@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.control.wakes import Wakes
+from forewarn.control.commands.guests import first_poll
+from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.terms import Cause
 from forewarn.errors import StoreUnavailable
 from tests.control.bench import NOON, WEB, Bench
@@ -28,7 +29,7 @@ def test_a_first_poll_that_could_not_be_kept_leaves_nothing_due_a_day_later():
     bench = Bench(WEB)
     refuse_once(bench)
     with pytest.raises(StoreUnavailable):
-        bench.plane.first_poll("solo")
+        first_poll(bench.plane, "solo")
 
     bench.advance(hours=25)
 
@@ -40,13 +41,13 @@ def test_a_scope_that_could_not_be_turned_off_is_turned_off_later():
     bench = Bench(WEB)
     bench.turn_on("solo")
     bench.clock.move_to(bench.clock.now() + timedelta(hours=25))
-    real = bench.plane.change
+    real = bench.plane.commit
 
     def away(*_: object) -> None:
-        bench.plane.change = real
+        bench.plane.commit = real
         raise StoreUnavailable("The store did not answer.")
 
-    bench.plane.change = away
+    bench.plane.commit = away
     with pytest.raises(StoreUnavailable):
         bench.plane.tick()
 
@@ -56,7 +57,7 @@ def test_a_scope_that_could_not_be_turned_off_is_turned_off_later():
 
 
 def test_a_key_that_is_put_off_again_and_again_takes_one_place_in_the_heap():
-    wakes: Wakes[str, timedelta] = Wakes()
+    wakes: TimerHeap[str, timedelta] = TimerHeap()
     wakes.set("silent", timedelta(seconds=1))
 
     for second in range(10_000):
@@ -68,7 +69,7 @@ def test_a_key_that_is_put_off_again_and_again_takes_one_place_in_the_heap():
 
 
 def test_keys_come_up_when_they_are_due_whether_they_were_put_off_or_pulled_nearer():
-    wakes: Wakes[str, timedelta] = Wakes()
+    wakes: TimerHeap[str, timedelta] = TimerHeap()
     for name, seconds in (("a", 5), ("b", 6), ("c", 7), ("d", 8), ("a", 9), ("c", 1), ("b", None), ("e", 5)):
         wakes.set(name, None if seconds is None else timedelta(seconds=seconds))
 

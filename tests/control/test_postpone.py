@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.core.notice import Rules
+from forewarn.control.commands.events import postpone_event
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.core.notice import Limits
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.postpone import Postponement
 from forewarn.core.terms import Cause, Kind, Risk
@@ -97,7 +99,7 @@ def test_an_event_can_be_postponed_once(bench: Bench):
 
 
 def test_each_event_of_an_operation_can_be_postponed_once_within_the_same_deadline():
-    bench = Bench(WEB, Rules(postpone_limit=timedelta(hours=2)))
+    bench = Bench(WEB, Limits(postpone_limit=timedelta(hours=2)))
     freeze = bench.maintain("host-0")
     web, solo = bench.events(freeze)
 
@@ -108,7 +110,7 @@ def test_each_event_of_an_operation_can_be_postponed_once_within_the_same_deadli
 
 
 def test_work_is_not_postponed_beyond_its_deadline_counted_from_the_first_not_before():
-    bench = Bench(WEB, Rules(postpone_limit=timedelta(hours=2)))
+    bench = Bench(WEB, Limits(postpone_limit=timedelta(hours=2)))
     freeze = bench.maintain("host-0")
     web, solo = bench.events(freeze)
     bench.postpone(web, hours=2)
@@ -194,14 +196,14 @@ def test_only_the_platforms_planned_work_can_be_postponed(bench: Bench, what: st
 def test_until_and_by_are_one_or_the_other(bench: Bench, asked: Postponement):
     freeze = bench.maintain("host-2")
 
-    assert refusal(bench.plane.postpone(bench.event(freeze).id, asked, "owner")).code is Code.BAD_REQUEST
+    assert refusal(postpone_event(bench.plane, bench.event(freeze).id, asked, "owner")).code is Code.BAD_REQUEST
 
 
 def test_a_vm_that_lands_on_the_host_later_keeps_its_own_notice_and_nobody_elses_is_shortened(bench: Bench):
     freeze = bench.maintain("host-2")
     bench.postpone(bench.event(freeze), hours=2)
     moved = [{**each, "host": "host-2"} if each["name"] == "solo" else each for each in WEB["vms"]]
-    bench.plane.apply_fleet(read_json({**WEB, "vms": moved}).spec, "operator")
+    apply_fleet(bench.plane, read_json({**WEB, "vms": moved}).spec, "operator")
 
     bench.advance(minutes=30)
     waits = bench.phases(freeze)

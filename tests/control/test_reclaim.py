@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from forewarn.control.commands.fleet import apply_fleet
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.terms import Cause, Kind, VmState
@@ -61,7 +62,7 @@ def test_each_ends_by_its_own_eviction_policy(bench: Bench):
 
 def test_who_came_last_goes_first_also_after_a_restart(bench: Bench):
     moved = [{**each, "host": "host-0"} if each["name"] == "elsewhere" else each for each in SPOTS["vms"]]
-    bench.plane.apply_fleet(read_json({**SPOTS, "vms": moved}).spec, "operator")
+    apply_fleet(bench.plane, read_json({**SPOTS, "vms": moved}).spec, "operator")
     bench.start_plane()
 
     evictions = bench.reclaim("host-0", 1)

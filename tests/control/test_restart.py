@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Attempt
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, Kind
@@ -144,7 +144,7 @@ class Absent:
 
 
 def test_a_hypervisor_that_stays_away_fails_the_operation_after_the_limit():
-    bench = Bench(WEB, Rules(action_limit=timedelta(minutes=2)), wrap=Absent)
+    bench = Bench(WEB, Limits(action_limit=timedelta(minutes=2)), wrap=Absent)
     restart = bench.ask(Cause.RESTART, "solo")
 
     bench.advance(minutes=1)
@@ -231,7 +231,7 @@ def test_the_incarnation_goes_on_counting_when_a_scope_comes_on_again():
 
 
 def test_a_setting_lets_the_incarnation_begin_again_under_another_generation():
-    bench = Bench(WEB, Rules(resets_incarnation=True))
+    bench = Bench(WEB, Limits(resets_incarnation=True))
     bench.turn_on("solo")
     bench.maintain("host-0")
     bench.advance(hours=25)
@@ -324,7 +324,7 @@ def test_a_step_back_does_not_hide_that_an_action_has_ended(back: timedelta):
 
 
 def test_a_step_back_does_not_lengthen_the_time_that_an_action_is_given():
-    bench = Bench(WEB, Rules(action_limit=timedelta(minutes=2)), wrap=Absent)
+    bench = Bench(WEB, Limits(action_limit=timedelta(minutes=2)), wrap=Absent)
     restart = bench.ask(Cause.RESTART, "solo")
     bench.advance(minutes=1)
 
@@ -378,7 +378,7 @@ def test_an_event_made_after_a_step_has_the_notice_of_its_kind_by_the_new_time()
     bench.clock.step(timedelta(hours=1))
     restart = bench.ask(Cause.RESTART, "solo")
 
-    assert bench.event(restart).not_before - bench.clock.now() == bench.rules.least_notice[Kind.REBOOT]
+    assert bench.event(restart).not_before - bench.clock.now() == bench.limits.least_notice[Kind.REBOOT]
     bench.advance(minutes=15)
     assert bench.phases(restart) == ["Started"]
 

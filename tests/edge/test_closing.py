@@ -32,7 +32,7 @@ def test_a_guest_in_its_first_call_is_told_that_the_service_stops():
         assert wire.receive()[0] == 503
         wire.receive()  # what it had asked behind it
         assert wire.is_closed()
-        assert (service.service.desk.connections, tasks_of(service)) == (set(), set())
+        assert (service.service.edge.connections, tasks_of(service)) == (set(), set())
 
 
 def test_a_guest_whose_request_never_ends_is_cut_off():
@@ -40,14 +40,14 @@ def test_a_guest_whose_request_never_ends_is_cut_off():
         await asyncio.Event().wait()
 
     with running(SMALL) as service, Wire(service) as wire:
-        service.service.desk.approve = never
+        service.service.edge.approve = never
         wire.send(post(b'{"StartRequests": [{"EventId": "x"}]}'))
         wait_until(lambda: "GuestConnection._see_through" in tasks_of(service), "the approval to be under way")
 
         close_listener(service)
 
         assert wire.is_closed()
-        assert (service.service.desk.connections, tasks_of(service)) == (set(), set())
+        assert (service.service.edge.connections, tasks_of(service)) == (set(), set())
 
 
 def test_a_listener_that_is_closed_opens_no_port_that_enters_the_fleet_then():

@@ -35,7 +35,7 @@ def test_a_remembered_request_is_answered_with_the_same_bytes(service: RunningSe
             answers.append((status, headers, body))
 
     assert answers[0] == answers[1] == answers[2]
-    assert GET in service.service.desk.from_loopback.remembered
+    assert GET in service.service.edge.from_loopback.remembered
 
 
 def test_a_remembered_condition_is_judged_anew_each_time(service: RunningService):
@@ -51,7 +51,7 @@ def test_a_remembered_condition_is_judged_anew_each_time(service: RunningService
         wire.send(asking)
         status, headers, body = wire.receive()
 
-    assert asking in service.service.desk.from_loopback.remembered
+    assert asking in service.service.edge.from_loopback.remembered
     assert before == [304, 304, 304]
     assert (status, headers["etag"] != tag) == (200, True)
     assert len(json.loads(body)["Events"]) == 1
@@ -63,20 +63,20 @@ def test_only_single_reads_that_never_wait_are_remembered(service: RunningServic
         for request in (waiting, GET.replace(b"Metadata: true", b"Metadata: no"), GET + GET):
             wire.send(request)
             wire.receive()
-    remembered = set(service.service.desk.from_loopback.remembered)
+    remembered = set(service.service.edge.from_loopback.remembered)
 
     assert not remembered & {waiting, GET + GET}
     assert all(b"Metadata: true" in request for request in remembered)
 
 
 def test_what_is_remembered_is_bounded(service: RunningService):
-    desk = service.service.desk
+    edge = service.service.edge
     with Wire(service) as wire:
         for number in range(5000):
             wire.send(GET.replace(b"Host: localhost", b"Host: localhost:%d" % number))
             wire.receive()
 
-    assert 0 < len(desk.from_loopback.remembered) <= 4096
+    assert 0 < len(edge.from_loopback.remembered) <= 4096
 
 
 # The end of a connection.

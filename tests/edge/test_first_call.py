@@ -28,7 +28,7 @@ def test_requests_that_were_remembered_wait_for_a_scope_that_is_being_turned_on(
             for _ in range(2):
                 ready.send(GET)
                 assert ready.receive()[0] == 200
-        assert GET in service.service.desk.from_loopback.remembered
+        assert GET in service.service.edge.from_loopback.remembered
         began = time.monotonic()
         with Wire(service, "web-0") as impatient:
             impatient.send(GET)
@@ -37,7 +37,7 @@ def test_requests_that_were_remembered_wait_for_a_scope_that_is_being_turned_on(
             wire.send(GET)
             status = wire.receive()[0]
             ended = time.monotonic()
-            service.service.desk.first_call_delay = 3600
+            service.service.edge.first_call_delay = 3600
             wire.send(GET)
             again = wire.receive()[0]  # which does not take an hour
 

@@ -123,7 +123,7 @@ def test_a_service_starts_though_a_port_is_taken_and_opens_it_when_it_is_free(ta
 
 
 def test_connections_that_are_reset_before_they_are_accepted_leave_nothing_behind(service: RunningService):
-    desk, problems = service.service.desk, []
+    edge, problems = service.service.edge, []
     service._loop.set_exception_handler(lambda _, context: problems.append(context))
     files = open_files()
     with stalled(service):
@@ -131,16 +131,16 @@ def test_connections_that_are_reset_before_they_are_accepted_leave_nothing_behin
             Wire(service).reset()
 
     assert service.guest("solo").call().status == 200
-    wait_until(lambda: not desk.connections, "the connections to be forgotten")
+    wait_until(lambda: not edge.connections, "the connections to be forgotten")
     wait_until(lambda: open_files() <= files, "their files to be closed")
     assert service.service.board.guests["solo"].connections == 0
-    assert desk.strangers.connections == 0
+    assert edge.strangers.connections == 0
     assert problems == []
 
 
 def test_a_connection_beyond_the_limit_of_all_is_refused_at_once_and_the_others_go_on(service: RunningService):
-    desk = service.service.desk
-    desk.limits = replace(desk.limits, connections=3)
+    edge = service.service.edge
+    edge.limits = replace(edge.limits, connections=3)
     wires = [Wire(service, name) for name in ("solo", "web-0", "twin")]
     for wire in wires:
         wire.send(GET)
@@ -153,7 +153,7 @@ def test_a_connection_beyond_the_limit_of_all_is_refused_at_once_and_the_others_
     goes_on = wires[0].receive()[0]
     for wire in wires:
         wire.__exit__()
-    wait_until(lambda: not desk.connections, "the connections to end")
+    wait_until(lambda: not edge.connections, "the connections to end")
 
     assert (refused[0], refused[1]["retry-after"], is_closed) == (503, "1", True)
     assert goes_on == 200
@@ -161,8 +161,8 @@ def test_a_connection_beyond_the_limit_of_all_is_refused_at_once_and_the_others_
 
 
 def test_strangers_hold_so_many_connections_together_and_no_guest_is_kept_out(service: RunningService):
-    desk = service.service.desk
-    desk.limits = replace(desk.limits, connections_of_strangers=2)
+    edge = service.service.edge
+    edge.limits = replace(edge.limits, connections_of_strangers=2)
     strangers = [Wire(service, address=f"127.200.0.{n + 1}") for n in range(2)]
     for wire in strangers:
         wire.send(GET)
@@ -175,7 +175,7 @@ def test_strangers_hold_so_many_connections_together_and_no_guest_is_kept_out(se
         wire.__exit__()
 
     assert (answers, refused, guest) == ([404, 404], 503, 200)
-    wait_until(lambda: desk.strangers.connections == 0, "the strangers to be forgotten")
+    wait_until(lambda: edge.strangers.connections == 0, "the strangers to be forgotten")
 
 
 def test_the_date_is_that_of_the_clock_at_once_after_it_was_moved(service: RunningService):

@@ -63,14 +63,14 @@ def test_garbage_behind_an_approval_is_refused_after_the_approval_was_answered(
 
 
 def test_garbage_behind_a_commit_that_takes_long_waits_for_it(service: RunningService):
-    desk = service.service.desk
-    approve, may_commit = desk.approve, asyncio.Event()
+    edge = service.service.edge
+    approve, may_commit = edge.approve, asyncio.Event()
 
     async def approve_late(vm: str, events: tuple[str, ...]):
         await may_commit.wait()
         return await approve(vm, events)
 
-    desk.approve = approve_late
+    edge.approve = approve_late
     event = restart(service)
     with Wire(service) as wire:
         wire.send(post(approval(event)) + b"GARBAGE\r\n\r\n")
@@ -175,15 +175,15 @@ def test_a_tunnel_is_refused_and_nothing_is_read_behind_it(service: RunningServi
 
 
 def test_a_first_poll_is_answered_to_whoever_calls_from_there_by_then(service: RunningService):
-    desk = service.service.desk
-    first_poll, is_asked, may_commit = desk.first_poll, [], asyncio.Event()
+    edge = service.service.edge
+    first_poll, is_asked, may_commit = edge.first_poll, [], asyncio.Event()
 
     async def first_poll_late(vm: str):
         is_asked.append(vm)
         await may_commit.wait()
         return await first_poll(vm)
 
-    desk.first_poll = first_poll_late
+    edge.first_poll = first_poll_late
     with Wire(service, "brief") as wire:
         wire.send(GET)
         wait_until(lambda: is_asked == ["brief"], "the first poll to be under way")

@@ -16,8 +16,8 @@ from tests.running import RunningService, running, wait_until
 def hasty():
     """A service that loses patience after a fraction of a second."""
     with running(SMALL) as service:
-        desk = service.service.desk
-        desk.limits = replace(desk.limits, request_seconds=0.2, idle_seconds=0.4, connections_per_guest=8)
+        edge = service.service.edge
+        edge.limits = replace(edge.limits, request_seconds=0.2, idle_seconds=0.4, connections_per_guest=8)
         yield service
 
 
@@ -76,8 +76,8 @@ def test_a_client_that_does_not_take_its_answers_is_hung_up_on(hasty: RunningSer
 
 
 def test_one_connection_too_many_is_refused_at_once_and_the_others_go_on(hasty: RunningService):
-    desk = hasty.service.desk
-    desk.limits = replace(desk.limits, idle_seconds=60)
+    edge = hasty.service.edge
+    edge.limits = replace(edge.limits, idle_seconds=60)
     wires = [Wire(hasty) for _ in range(8)]
     for wire in wires:
         wire.send(GET)
@@ -115,8 +115,8 @@ def test_every_connection_is_forgotten_when_it_ends(service: RunningService):
         with Wire(service) as wire:
             wire.send(GET)
             wire.receive()
-    desk = service.service.desk
+    edge = service.service.edge
 
-    wait_until(lambda: not desk.connections, "the connections to be forgotten")
+    wait_until(lambda: not edge.connections, "the connections to be forgotten")
     assert service.service.board.guests["solo"].connections == 0
-    assert desk.strangers.connections == 0
+    assert edge.strangers.connections == 0

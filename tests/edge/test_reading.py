@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forewarn.edge.limits import Limits
+from forewarn.edge.limits import GuestLimits
 from forewarn.edge.reading import Arrived, RequestReader
 from forewarn.wire.http import Answer
 from tests.edge.wire import GET, post
@@ -26,7 +26,7 @@ repeatable = settings(max_examples=150, deadline=None, derandomize=True, databas
 
 
 def read(*pieces: bytes) -> tuple[list[Arrived], Answer | None]:
-    reader = RequestReader(Limits(), lambda: 0.0)
+    reader = RequestReader(GuestLimits(), lambda: 0.0)
     arrived = [each for piece in pieces for each in reader.feed(piece)]
     return arrived, reader.objection
 
@@ -76,7 +76,7 @@ def test_an_offered_upgrade_changes_nothing_but_the_header_that_offers_it():
 
 
 def test_nothing_is_read_behind_an_objection():
-    reader = RequestReader(Limits(), lambda: 0.0)
+    reader = RequestReader(GuestLimits(), lambda: 0.0)
     reader.feed(post(b"", "Content-Length: 70000", length=False))
 
     assert reader.feed(GET) == []

@@ -32,9 +32,9 @@ async def hang(*_: object) -> None:
 def test_what_fails_while_it_is_committed_is_answered_500_and_the_connection_goes_on(
     service: RunningService, name: str, request_bytes: bytes, act
 ):
-    desk = service.service.desk
-    desk.limits = replace(desk.limits, commit_seconds=0.2 if act is hang else 60)
-    setattr(desk, name, act)
+    edge = service.service.edge
+    edge.limits = replace(edge.limits, commit_seconds=0.2 if act is hang else 60)
+    setattr(edge, name, act)
     with Wire(service) as wire:
         wire.send(request_bytes + GET.replace(b"GET", b"PUT"))
 
@@ -42,7 +42,7 @@ def test_what_fails_while_it_is_committed_is_answered_500_and_the_connection_goe
 
         assert (status, body) == (500, errors.INTERNAL.body)
         assert wire.receive()[0] == 405
-        assert desk.tally.approvals == 0
+        assert edge.tally.approvals == 0
 
 
 def test_a_request_that_comes_while_the_service_stops_is_answered_503(service: RunningService):
@@ -57,12 +57,12 @@ def test_a_request_that_comes_while_the_service_stops_is_answered_503(service: R
 
 
 def test_a_client_that_is_gone_while_it_waits_for_a_commit_is_forgotten(service: RunningService):
-    desk = service.service.desk
-    desk.approve = hang
+    edge = service.service.edge
+    edge.approve = hang
     with Wire(service) as wire:
         wire.send(APPROVAL)
-        wait_until(lambda: any(each._is_busy for each in desk.connections), "the approval to be under way")
+        wait_until(lambda: any(each._is_busy for each in edge.connections), "the approval to be under way")
         wire.reset()
 
-    wait_until(lambda: not desk.connections, "the connection to be forgotten")
+    wait_until(lambda: not edge.connections, "the connection to be forgotten")
     assert service.service.board.guests["solo"].connections == 0

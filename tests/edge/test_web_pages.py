@@ -179,7 +179,7 @@ def ask_at(service: RunningService, came_in_on: str, request: bytes) -> int:
 
     async def ask() -> list[bytes]:
         line = Line(came_in_on)
-        connection = GuestConnection(service.service.desk, service.service._listener._by_address)
+        connection = GuestConnection(service.service.edge, service.service._listener._by_address)
         connection.connection_made(line)
         connection.data_received(request)
         connection.connection_lost(None)
@@ -206,7 +206,7 @@ def test_requests_remembered_on_another_address_are_still_refused_on_loopback(
     statuses = [ask_at(service, "10.0.0.1", request) for _ in range(2)]
 
     assert statuses == [200, 200]
-    assert request in service.service.desk.from_network.remembered
+    assert request in service.service.edge.from_network.remembered
     assert ask_at(service, address, request) == 403
 
 

@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from forewarn.control.commands.faults import add_fault
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import first_poll
+from forewarn.control.commands.vms import act_on_vm
 from forewarn.core.fault import FaultRule
 from forewarn.core.terms import Cause
 from forewarn.emulator import Emulator
@@ -33,15 +37,15 @@ def polls(seed: int) -> list[tuple[int, dict[str, str], bytes]]:
     answers = []
     with Emulator(seed=1) as emulator:
         plane = emulator.service.plane
-        emulator.on_plane(plane.apply_fleet, read_json(SMALL).spec, "test")
+        emulator.on_plane(apply_fleet, plane, read_json(SMALL).spec, "test")
         for said in RULES:
             rule = parse_fault({**said, "seed": seed})
             assert isinstance(rule, FaultRule), rule
-            emulator.on_plane(plane.add_fault, rule, "test")
+            emulator.on_plane(add_fault, plane, rule, "test")
         port = emulator.service.metadata[0][1]
         for number in range(3):
             for name, address in (("web-0", "127.0.1.1"), ("web-1", "127.0.1.2")):
-                emulator.on_plane(plane.first_poll, name)
+                emulator.on_plane(first_poll, plane, name)
                 for _ in range(10):
                     reply = call(
                         "127.0.0.1",
@@ -52,7 +56,7 @@ def polls(seed: int) -> list[tuple[int, dict[str, str], bytes]]:
                         source=address,
                     )
                     answers.append((reply.status, reply.headers, reply.body))
-            emulator.on_plane(plane.ask_for_vm, Cause.RESTART, f"web-{number}", "test")
+            emulator.on_plane(act_on_vm, plane, Cause.RESTART, f"web-{number}", "test")
             emulator.next()
     return answers
 
@@ -72,14 +76,14 @@ def test_another_seed_gives_others():
 def test_what_strikes_one_guest_does_not_depend_on_when_others_ask(order: tuple[str, str]):
     rule = parse_fault({"name": "status", "rate": 0.5, "seed": 5})
     assert isinstance(rule, FaultRule)
-    expected = {name: [rule.strikes(name, number) for number in range(1, 9)] for name in order}
+    expected = {name: [rule.hits(name, number) for number in range(1, 9)] for name in order}
     addresses = {"solo": "127.0.2.1", "twin": "127.0.2.2"}
 
     seen: dict[str, list[bool]] = {name: [] for name in order}
     with Emulator(seed=1) as emulator:
         plane = emulator.service.plane
-        emulator.on_plane(plane.apply_fleet, read_json(SMALL).spec, "test")
-        emulator.on_plane(plane.add_fault, rule, "test")
+        emulator.on_plane(apply_fleet, plane, read_json(SMALL).spec, "test")
+        emulator.on_plane(add_fault, plane, rule, "test")
         port = emulator.service.metadata[0][1]
         for _ in range(8):
             for name in order:

@@ -25,15 +25,15 @@ def approval(event: str) -> bytes:
 
 def wait_for_pause(service: RunningService) -> None:
     """Until somebody is made to wait."""
-    desk = service.service.desk
-    wait_until(lambda: any(each._hold for each in list(desk.connections)), "the request to be under way")
+    edge = service.service.edge
+    wait_until(lambda: any(each._hold for each in list(edge.connections)), "the request to be under way")
 
 
 def end_pauses(service: RunningService) -> None:
     """As if the time had passed for which somebody is made to wait."""
 
     async def end() -> None:
-        for connection in list(service.service.desk.connections):
+        for connection in list(service.service.edge.connections):
             if connection._hold is not None:
                 connection._hold.release()
 
@@ -177,15 +177,15 @@ def test_a_delay_makes_nobody_else_wait(service: RunningService, add: Add):
 
 def test_a_client_that_closes_while_it_is_made_to_wait_is_let_go(service: RunningService, add: Add, event: str):
     add("delay", seconds=600)
-    desk = service.service.desk
+    edge = service.service.edge
 
     with Wire(service) as wire:
         wire.send(approval(event))
-        wait_until(lambda: any(each._hold for each in desk.connections), "the request to be under way")
+        wait_until(lambda: any(each._hold for each in edge.connections), "the request to be under way")
         wire.half_close()
 
         assert wire.is_closed()
-    wait_until(lambda: not desk.connections, "the connection to be forgotten")
+    wait_until(lambda: not edge.connections, "the connection to be forgotten")
     assert service.get(f"/v1/events/{event}")["approved_by"] is None
 
 
@@ -240,7 +240,7 @@ def test_a_slow_body_goes_on_for_a_client_that_sends_no_more(
         wire.send(GET * count)
         wait_for_pause(service)
         wire.half_close()
-        wait_until(lambda: any(each._is_ended for each in service.service.desk.connections), "its end to be heard")
+        wait_until(lambda: any(each._is_ended for each in service.service.edge.connections), "its end to be heard")
         end_pauses(service)
 
         assert [wire.receive()[::2] for _ in range(count)] == [(200, plain)] * count
@@ -249,13 +249,13 @@ def test_a_slow_body_goes_on_for_a_client_that_sends_no_more(
 
 def test_a_client_that_hangs_up_on_a_slow_body_is_forgotten(service: RunningService, add: Add, event: str, struck):
     add("slow_body", seconds=0.2)
-    desk = service.service.desk
+    edge = service.service.edge
 
     with Wire(service) as wire:
         wire.send(GET)
         wait_for_pause(service)
 
-    wait_until(lambda: not desk.connections, "the connection to be forgotten")
+    wait_until(lambda: not edge.connections, "the connection to be forgotten")
     assert struck() == {"slow_body": 1}
 
 
@@ -303,29 +303,29 @@ def test_a_service_that_stops_answers_at_once_who_is_made_to_wait(
 ):
     plain = ask(service)[2]
     add(name, seconds=seconds)
-    desk = service.service.desk
+    edge = service.service.edge
     with Wire(service) as wire:
         wire.send(GET)
-        wait_until(lambda: any(each._hold for each in desk.connections), "the request to be under way")
+        wait_until(lambda: any(each._hold for each in edge.connections), "the request to be under way")
 
         service._on_loop(service.service._listener.close())
 
         status, _, body = wire.receive()  # whoever is not answered at once is cut off
         assert (status, body) == (200, plain)
         assert wire.is_closed()
-    assert not desk.connections
+    assert not edge.connections
 
 
 def test_a_client_that_does_not_wait_is_forgotten(service: RunningService, add: Add, struck):
     service.guest("solo").document()
     add("delay", seconds=600)
-    desk = service.service.desk
+    edge = service.service.edge
     with Wire(service) as wire:
         wire.send(GET)
-        wait_until(lambda: any(each._hold for each in desk.connections), "the request to be under way")
+        wait_until(lambda: any(each._hold for each in edge.connections), "the request to be under way")
         wire.reset()
 
-    wait_until(lambda: not desk.connections, "the connection to be forgotten")
+    wait_until(lambda: not edge.connections, "the connection to be forgotten")
     assert struck() == {"delay": 1}
 
 
@@ -351,18 +351,18 @@ def test_the_oldest_rule_that_strikes_wins(service: RunningService, add: Add, st
 def test_a_request_that_was_remembered_is_struck_too_and_remembered_again_afterwards(
     service: RunningService, add: Add
 ):
-    desk = service.service.desk
+    edge = service.service.edge
     with Wire(service) as wire:
         for _ in range(2):
             wire.send(GET)
             wire.receive()
-        was_remembered = GET in desk.from_loopback.remembered
+        was_remembered = GET in edge.from_loopback.remembered
         rule = add("status", count=1)
         wire.send(GET)
         status = wire.receive()[0]
         wire.send(GET)
         wire.receive()
-        meanwhile = dict(desk.from_loopback.remembered)
+        meanwhile = dict(edge.from_loopback.remembered)
         service.operator("DELETE", f"/v1/faults/{rule}")
         wire.send(GET)
         wire.receive()
@@ -370,12 +370,12 @@ def test_a_request_that_was_remembered_is_struck_too_and_remembered_again_afterw
     assert was_remembered
     assert status == 503
     assert meanwhile == {}
-    assert GET in desk.from_loopback.remembered
+    assert GET in edge.from_loopback.remembered
 
 
 def test_a_request_that_is_remembered_while_a_rule_is_added_is_not_answered_from_memory(service: RunningService):
     """The two threads may meet: what was judged before the rule is kept where nobody looks."""
-    desk = service.service.desk
+    edge = service.service.edge
     seen: list[int] = []
 
     def poll() -> None:
@@ -388,7 +388,7 @@ def test_a_request_that_is_remembered_while_a_rule_is_added_is_not_answered_from
     poller.start()
     for _ in range(30):
         rule = service.post("/v1/faults", {"name": "status"})["id"]
-        assert desk.from_loopback.remembered == {}
+        assert edge.from_loopback.remembered == {}
         service.operator("DELETE", f"/v1/faults/{rule}")
     poller.join()
 

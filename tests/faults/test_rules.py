@@ -16,7 +16,7 @@ def rule(**said: object) -> FaultRule:
 
 
 def struck(asked: FaultRule, guest: str = "web-0", most: int = 20) -> list[int]:
-    return [number for number in range(1, most + 1) if asked.strikes(guest, number)]
+    return [number for number in range(1, most + 1) if asked.hits(guest, number)]
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def watched(notes: Notes) -> Iterator[RunningService]:
     """A service with a witness."""
     service = RunningService(SMALL)
     service.start()
-    service.service.desk.witness = notes
+    service.service.edge.witness = notes
     yield service
     service.stop()
 
@@ -81,7 +81,7 @@ def test_each_request_is_noted_with_what_it_wanted_and_got(watched: RunningServi
     assert notes.taken[0][2] == first.body
     times = [exchange.asked_at for exchange, _, _, _ in notes.taken]
     assert times == sorted(times)
-    assert watched.service.desk.from_loopback.remembered == {}
+    assert watched.service.edge.from_loopback.remembered == {}
 
 
 def test_a_caller_that_is_no_guest_is_not_noted(watched: RunningService, notes: Notes):
@@ -95,7 +95,7 @@ def test_a_caller_that_is_no_guest_is_not_noted(watched: RunningService, notes: 
 def test_a_request_over_the_limit_is_noted(notes: Notes):
     service = RunningService(SMALL, rate_limit=1.0)
     service.start()
-    service.service.desk.witness = notes
+    service.service.edge.witness = notes
     try:
         for _ in range(3):
             service.guest("solo").call()
@@ -155,7 +155,7 @@ def test_a_client_that_did_not_wait_for_a_fault_to_end_has_left(
     watched.post("/v1/faults", {"name": name, "seconds": 10})
     with Wire(watched) as wire:
         wire.send(post(b'{"StartRequests":[{"EventId":"%s"}]}' % event.encode()) if is_approval else GET)
-        wait_until(lambda: any(each._hold for each in watched.service.desk.connections), "the request to wait")
+        wait_until(lambda: any(each._hold for each in watched.service.edge.connections), "the request to wait")
 
     wait_until(lambda: bool(notes.left), "it to be known that nobody waits")
     wish = ApproveEvents if is_approval else ReadEvents

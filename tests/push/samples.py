@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from forewarn.control.commit import Accepted
 from forewarn.control.push.outbox import Outbox
-from forewarn.control.requests import Accepted
 from forewarn.core.refusal import Refusal
 from forewarn.store import webhooks
 from forewarn.store.webhooks import Delivery, Format, Webhook

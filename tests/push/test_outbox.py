@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from forewarn.control.requests import Accepted
+from forewarn.control.commands.events import cancel_operation
+from forewarn.control.commands.hosts import maintain_host
+from forewarn.control.commit import Accepted
 from forewarn.core.draft import Draft
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind
@@ -37,7 +39,7 @@ def test_a_cancelled_event_is_told_as_such():
     accepted = made.maintain("host-0")
     assert isinstance(accepted, Accepted)
 
-    made.plane.cancel(accepted.operation.id, "operator")
+    cancel_operation(made.plane, accepted.operation.id, "operator")
 
     assert [phase for phase, _ in told(made)] == ["Scheduled", "Scheduled", "Cancelled", "Cancelled"]
 
@@ -131,7 +133,7 @@ def test_a_change_that_is_not_kept_is_not_told():
 
     original, made.outbox.write = made.outbox.write, write_and_fail
     with pytest.raises(ZeroDivisionError):
-        made.plane.maintain("host-2", Maintenance(Kind.FREEZE), "operator")
+        maintain_host(made.plane, "host-2", Maintenance(Kind.FREEZE), "operator")
 
     assert outbox_of(made) == before
 

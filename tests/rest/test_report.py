@@ -82,7 +82,7 @@ def test_a_clock_that_plays_runs_in_real_time(service: RunningService):
 def test_with_the_system_clock_nobody_looks_on_unless_asked():
     with running(SMALL, clock="system", clock_start=None, watch_guests=None) as service:
         refused = service.operator("GET", "/v1/report")
-        remembered = service.service.desk.witness
+        remembered = service.service.edge.witness
     with running(SMALL, clock="system", clock_start=None, watch_guests=True) as service:
         service.guest("solo").document()
         report = service.get("/v1/report")

@@ -6,9 +6,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from unittest.mock import patch
 
+from forewarn.control.commands.rollouts import preview_rollout
+from forewarn.control.plane import ControlPlane
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.rollouts import Plan, RolloutWish
+from forewarn.operator import rollouts as routes
 from tests.running import Reply, RunningService, wait_until
 
 Preview = Callable[[], Future[Reply]]
@@ -17,15 +21,12 @@ Preview = Callable[[], Future[Reply]]
 class _Slow:
     """Lets a preview begin, and go on only when it is told to."""
 
-    def __init__(self, service: RunningService) -> None:
-        self._plane = service.service.plane
-        self._preview = self._plane.preview_rollout
+    def __init__(self) -> None:
         self.begun = 0
         self.may_go_on = threading.Event()
-        self._plane.preview_rollout = self._begin  # type: ignore[method-assign]
 
-    def _begin(self, wish: RolloutWish) -> Callable[[], Plan | Refusal]:
-        make_plan = self._preview(wish)
+    def begin(self, plane: ControlPlane, wish: RolloutWish) -> Callable[[], Plan | Refusal]:
+        make_plan = preview_rollout(plane, wish)
 
         def slowly() -> Plan | Refusal:
             self.begun += 1
@@ -38,8 +39,8 @@ class _Slow:
 @contextmanager
 def slowly(service: RunningService) -> Iterator[tuple[_Slow, Preview]]:
     """Previews that are asked for on threads of their own."""
-    slow = _Slow(service)
-    with ThreadPoolExecutor(20) as callers:
+    slow = _Slow()
+    with ThreadPoolExecutor(20) as callers, patch.object(routes, "preview_rollout", slow.begin):
         try:
             yield (
                 slow,

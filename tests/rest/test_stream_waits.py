@@ -118,7 +118,7 @@ def test_words_that_stand_are_told_once_however_often_they_are_looked_at(rolling
 def looked_at(bench: Bench) -> Iterator[set[str]]:
     """What the plane looks at, tick by tick."""
     seen: list[set[str]] = []
-    bench.plane.watchers.append(lambda looked: seen.append(set(looked)))
+    bench.plane.ticked.subscribe(lambda looked: seen.append(set(looked)))
     while True:
         bench.plane.tick()
         yield set().union(*seen)

@@ -67,9 +67,9 @@ def test_cancel_is_answered_though_the_store_fails_right_after_it(tmp_path: Path
         event = service.post("/v1/vms/solo/restart")["event"]["id"]
         plane = service.service.plane
         with monkeypatch.context() as broken:
-            plane.observers.append(lambda _: broken.setattr(plane.store, "transaction", fail))
+            unsubscribe = plane.committed.subscribe(lambda _: broken.setattr(plane.store, "transaction", fail))
             reply = service.operator("POST", f"/v1/events/{event}/cancel")
-            plane.observers.pop()
+            unsubscribe()
 
     assert reply.status == 200
     assert [each["phase"] for each in reply.json["cancelled"]] == ["Cancelled"]

@@ -8,6 +8,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from forewarn.control.commands.rollouts import (
+    abort_rollout,
+    pause_rollout,
+    preview_rollout,
+    resume_rollout,
+    start_rollout,
+)
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal
@@ -54,35 +61,35 @@ class RolloutBench(Bench):
         return RolloutWish(kind, Selection(**picks), **more)
 
     def preview(self, kind: Kind = Kind.FREEZE, **more: Any) -> Plan:
-        plan = self.plane.preview_rollout(self.wish(kind, **more))()
+        plan = preview_rollout(self.plane, self.wish(kind, **more))()
         assert isinstance(plan, Plan), plan
         return plan
 
     def refused(self, kind: Kind = Kind.FREEZE, **more: Any) -> Refusal:
         """Both a preview and a start refuse, in the same words, and nothing is changed."""
         number = self.plane.world.number
-        said = self.plane.preview_rollout(self.wish(kind, **more))()
+        said = preview_rollout(self.plane, self.wish(kind, **more))()
         assert isinstance(said, Refusal), said
-        assert self.plane.start_rollout(self.wish(kind, **more), "operator") == said
+        assert start_rollout(self.plane, self.wish(kind, **more), "operator") == said
         assert self.plane.world.number == number
         return said
 
     def roll(self, kind: Kind = Kind.FREEZE, **more: Any) -> str:
-        rollout = self.plane.start_rollout(self.wish(kind, **more), "operator")
+        rollout = start_rollout(self.plane, self.wish(kind, **more), "operator")
         assert isinstance(rollout, str), rollout
         self.plane.tick()
         return rollout
 
     def pause(self, rollout: str) -> None:
-        assert self.plane.pause_rollout(rollout, "", "operator") is None
+        assert not isinstance(pause_rollout(self.plane, rollout, "", "operator"), Refusal)
         self.plane.tick()
 
     def resume(self, rollout: str, *, anyway: bool = False) -> None:
-        assert self.plane.resume_rollout(rollout, "operator", anyway=anyway) is None
+        assert not isinstance(resume_rollout(self.plane, rollout, "operator", anyway=anyway), Refusal)
         self.plane.tick()
 
     def abort(self, rollout: str) -> None:
-        assert self.plane.abort_rollout(rollout, "", "operator") is None
+        assert not isinstance(abort_rollout(self.plane, rollout, "", "operator"), Refusal)
         self.plane.tick()
 
     def rollout(self, rollout: str) -> Rollout:
@@ -100,7 +107,7 @@ class RolloutBench(Bench):
 
     def waits(self, rollout: str) -> list[str]:
         found = self.plane.world.rollouts[rollout]
-        return waiting_for(self.plane.world, found, self.clock.now(), self.plane.verdict)
+        return waiting_for(self.plane.world, found, self.clock.now(), self.plane.health.answer)
 
     def operations_of(self, rollout: str) -> list[Operation]:
         """All operations that it ever made, in the order of their beginnings."""

@@ -48,17 +48,20 @@ class Shop:
         self._server.server_close()
 
 
-def checks(check: str | None, *, now: Callable[[], datetime] = lambda: NOON, **commands: str) -> HealthChecks:
+def checks(
+    check: str | None, *, now: Callable[[], datetime] = lambda: NOON, waits: bool = True, **commands: str
+) -> HealthChecks:
     """The checks of a fleet in which every set has the same one; commands are lines of a shell."""
     return HealthChecks(
         lambda _: check,
         now,
         {name: ("/bin/sh", "-c", line) for name, line in commands.items()},
+        waits_for_answers=waits,
         patience=SHORT,
     )
 
 
 def said_by(found: HealthChecks, since: datetime = NOON) -> str | None:
     """What the check of a set says when it is asked, and waited for."""
-    found.ask_together({"web": since})
-    return found.heard("web", since)
+    found.ask({"web": since})
+    return found.answer("web", since)

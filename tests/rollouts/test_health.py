@@ -169,7 +169,9 @@ def test_a_command_that_nobody_has_named_is_not_well_and_the_setting_is_told():
 
 
 def test_a_command_that_is_not_there_is_not_well():
-    found = HealthChecks(lambda _: "mine", lambda: NOON, {"mine": ("/no/such/file",)}, patience=SHORT)
+    found = HealthChecks(
+        lambda _: "mine", lambda: NOON, {"mine": ("/no/such/file",)}, waits_for_answers=True, patience=SHORT
+    )
 
     assert said_by(found) == (
         "the health check of web could not be started: /no/such/file: No such file or directory"
@@ -191,24 +193,26 @@ def test_nobody_waits_for_a_check_while_real_time_passes(shop: Shop):
     shop.may_answer.clear()
     found = HealthChecks(lambda _: shop.url, lambda: NOON)
 
-    said = found.verdict("web", NOON)
+    found.ask({"web": NOON})
+
+    said = found.answer("web", NOON)
 
     assert said == "the health check of web has not answered yet"
     shop.may_answer.set()
-    wait_until(lambda: found.heard("web", NOON) is None, "the answer")
+    wait_until(lambda: found.answer("web", NOON) is None, "the answer")
     assert shop.asked == ["/"]
 
 
 def test_a_check_that_is_being_asked_is_not_asked_again(shop: Shop):
     shop.may_answer.clear()
     found = HealthChecks(lambda _: shop.url, lambda: NOON)
-    found.verdict("web", NOON)
+    found.ask({"web": NOON})
     wait_until(lambda: bool(shop.asked), "the check to be asked")
 
     for _ in range(20):
-        found.verdict("web", NOON)
+        found.ask({"web": NOON})
     shop.may_answer.set()
-    wait_until(lambda: found.heard("web", NOON) is None, "the answer")
+    wait_until(lambda: found.answer("web", NOON) is None, "the answer")
 
     assert shop.asked == ["/"]
 
@@ -218,11 +222,11 @@ def test_one_check_that_hangs_does_not_keep_another_from_being_asked(shop: Shop)
     other = Shop()
     found = HealthChecks({"slow": shop.url, "quick": other.url}.get, lambda: NOON)
 
-    found.verdict("slow", NOON)
-    found.verdict("quick", NOON)
+    found.ask({"slow": NOON})
+    found.ask({"quick": NOON})
 
-    wait_until(lambda: found.heard("quick", NOON) is None, "the quick one")
-    assert found.heard("slow", NOON) == "the health check of slow has not answered yet"
+    wait_until(lambda: found.answer("quick", NOON) is None, "the quick one")
+    assert found.answer("slow", NOON) == "the health check of slow has not answered yet"
     other.close()
 
 
@@ -232,7 +236,7 @@ def test_an_answer_from_before_the_end_of_the_wave_does_not_count(shop: Shop):
     assert said_by(found) is None
     end_of_wave = NOON + timedelta(minutes=20)
 
-    assert found.heard("web", end_of_wave) == "the health check of web has not answered yet"
+    assert found.answer("web", end_of_wave) == "the health check of web has not answered yet"
     clock[0] = end_of_wave
     shop.status = 503
 
@@ -242,15 +246,15 @@ def test_an_answer_from_before_the_end_of_the_wave_does_not_count(shop: Shop):
 
 def test_an_answer_that_was_begun_before_the_end_of_the_wave_does_not_count_when_it_comes_later(shop: Shop):
     clock = [NOON]
-    found = checks(shop.url, now=lambda: clock[0])
+    found = checks(shop.url, now=lambda: clock[0], waits=False)
     shop.may_answer.clear()
-    found.verdict("web", NOON)
+    found.ask({"web": NOON})
     wait_until(lambda: bool(shop.asked), "the check to be asked")
     clock[0] = NOON + timedelta(seconds=1)
     shop.may_answer.set()
-    wait_until(lambda: found.heard("web", NOON) is None, "the answer")
+    wait_until(lambda: found.answer("web", NOON) is None, "the answer")
 
-    assert found.heard("web", clock[0]) == "the health check of web has not answered yet"
+    assert found.answer("web", clock[0]) == "the health check of web has not answered yet"
 
 
 def test_a_good_answer_is_enough_and_a_bad_one_is_asked_for_again(shop: Shop):
@@ -270,7 +274,7 @@ def test_a_good_answer_is_enough_and_a_bad_one_is_asked_for_again(shop: Shop):
 def test_reading_asks_nothing(shop: Shop):
     found = checks(shop.url)
 
-    assert found.heard("web", NOON) == "the health check of web has not answered yet"
+    assert found.answer("web", NOON) == "the health check of web has not answered yet"
     assert shop.asked == []
 
 
@@ -282,7 +286,8 @@ def test_a_check_that_took_its_time_is_not_asked_again_for_as_long_as_it_took(tm
         return seconds[0]
 
     line = f"echo again >> {asked}; exit 1"
-    found = HealthChecks(lambda _: "mine", lambda: NOON, {"mine": ("/bin/sh", "-c", line)}, monotonic=monotonic)
+    commands = {"mine": ("/bin/sh", "-c", line)}
+    found = HealthChecks(lambda _: "mine", lambda: NOON, commands, waits_for_answers=True, monotonic=monotonic)
     said_by(found)  # from 10 to 20: another at 30
 
     seconds[0] = 15

@@ -104,17 +104,23 @@ def test_while_real_time_passes_a_resumed_rollout_does_not_go_by_the_answer_from
     shop.status = 503
     bench = RolloutBench(checked(shop.url))
     health = HealthChecks(lambda _: shop.url, bench.clock.now)
-    bench.verdict = health.verdict
+    bench.health = health
     rollout = bench.roll()
     bench.advance(minutes=15, seconds=14)
-    wait_until(lambda: "503" in (health.heard("set0", bench.clock.now()) or ""), "the bad answer")
+    wait_until(lambda: "503" in (health.answer("set0", bench.clock.now()) or ""), "the bad answer")
     bench.advance(minutes=20)
     assert bench.rollout(rollout).state is RolloutState.PAUSED
     shop.status = 200
 
     bench.resume(rollout)
+
     # Looked at again and again, as the plane does: what has just been answered badly is not asked again at once.
-    wait_until(lambda: health.verdict("set0", bench.clock.now() - minutes(60)) is None, "the good answer")
+    def answer_by_now() -> str | None:
+        since = bench.clock.now() - minutes(60)
+        health.ask({"set0": since})
+        return health.answer("set0", since)
+
+    wait_until(lambda: answer_by_now() is None, "the good answer")
 
     assert bench.run(rollout).state is RolloutState.COMPLETED
 
@@ -170,7 +176,7 @@ def test_a_command_that_the_service_has_not_been_given_holds_the_rollout_and_nam
 def test_a_check_that_hangs_blocks_nothing_while_real_time_passes_and_counts_as_no_answer(shop: Shop):
     shop.may_answer.clear()
     bench = RolloutBench(checked(shop.url))
-    bench.verdict = HealthChecks(lambda _: shop.url, bench.clock.now).verdict
+    bench.health = HealthChecks(lambda _: shop.url, bench.clock.now)
     rollout = bench.roll()
 
     bench.advance(minutes=16)
@@ -186,10 +192,10 @@ def test_a_check_that_hangs_blocks_nothing_while_real_time_passes_and_counts_as_
 def test_while_real_time_passes_the_answer_is_seen_at_the_next_look(shop: Shop):
     bench = RolloutBench(checked(shop.url))
     health = HealthChecks(lambda _: shop.url, bench.clock.now)
-    bench.verdict = health.verdict
+    bench.health = health
     rollout = bench.roll()
     bench.advance(minutes=15, seconds=14)
-    wait_until(lambda: health.heard("set0", bench.clock.now()) is None, "the answer")
+    wait_until(lambda: health.answer("set0", bench.clock.now()) is None, "the answer")
 
     bench.advance(seconds=5)
 
@@ -200,7 +206,7 @@ def test_the_last_answer_opens_the_gate_though_no_time_passes(shop: Shop):
     shop.may_answer.clear()
     bench = RolloutBench(checked(shop.url))
     is_told = threading.Event()
-    bench.verdict = HealthChecks(lambda _: shop.url, bench.clock.now, all_answered=is_told.set).verdict
+    bench.health = HealthChecks(lambda _: shop.url, bench.clock.now, all_answered=is_told.set)
     rollout = bench.roll(recovery=timedelta(0))
     bench.advance(minutes=15, seconds=14)
     before = bench.states(rollout)

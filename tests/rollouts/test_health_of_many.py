@@ -21,7 +21,7 @@ def test_no_more_checks_are_asked_at_once_than_a_machine_can_bear(shop: Shop):
     before = threading.active_count()
 
     for number in range(300):
-        found.verdict(f"set-{number}", NOON)
+        found.ask({f"set-{number}": NOON})
     threads = [each for each in threading.enumerate() if each.name == "health check"]
 
     assert 0 < len(threads) <= 64
@@ -35,19 +35,21 @@ def test_those_for_whom_there_is_no_thread_are_asked_as_soon_as_there_is_one(sho
     found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=Patience(address_seconds=20))
     names = [f"set-{number}" for number in range(150)]
     for name in names:
-        found.verdict(name, NOON)
+        found.ask({name: NOON})
 
     shop.may_answer.set()
 
-    wait_until(lambda: all(found.heard(name, NOON) is None for name in names), "all of them to have answered")
+    wait_until(lambda: all(found.answer(name, NOON) is None for name in names), "all of them to have answered")
     assert len(shop.asked) == 150
 
 
 def test_checks_that_are_waited_for_are_asked_all_at_once(shop: Shop):
     shop.may_answer.clear()
-    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=Patience(address_seconds=20))
+    found = HealthChecks(
+        lambda _: shop.url, lambda: NOON, waits_for_answers=True, patience=Patience(address_seconds=20)
+    )
     wanted = {f"set-{number}": NOON for number in range(20)}
-    waiting = threading.Thread(target=found.ask_together, args=(wanted,))
+    waiting = threading.Thread(target=found.ask, args=(wanted,))
     waiting.start()
 
     wait_until(lambda: len(shop.asked) == 20, "all of them to be asked")
@@ -55,7 +57,7 @@ def test_checks_that_are_waited_for_are_asked_all_at_once(shop: Shop):
     waiting.join(60)
 
     assert not waiting.is_alive()
-    assert [found.heard(name, NOON) for name in wanted] == [None] * 20
+    assert [found.answer(name, NOON) for name in wanted] == [None] * 20
 
 
 def test_checks_that_hang_are_waited_for_together_and_not_one_after_the_other(shop: Shop):
@@ -64,11 +66,11 @@ def test_checks_that_hang_are_waited_for_together_and_not_one_after_the_other(sh
     wanted = {f"set-{number}": NOON for number in range(40)}
 
     began = time.monotonic()
-    found.ask_together(wanted)
+    found.ask(wanted)
     took = time.monotonic() - began
 
     assert took < 40 * SHORT.address_seconds
-    assert {found.heard(name, NOON) for name in wanted} == {
+    assert {found.answer(name, NOON) for name in wanted} == {
         f"the health check of {name} did not answer within 0.3 s" for name in wanted
     }
 
@@ -78,20 +80,20 @@ def test_when_the_last_one_is_well_it_is_told_so_that_nobody_has_to_look_again_a
     found = HealthChecks(lambda _: shop.url, lambda: NOON, all_answered=told.set)
     shop.may_answer.clear()
     for name in ("one", "two"):
-        found.verdict(name, NOON)
+        found.ask({name: NOON})
     wait_until(lambda: len(shop.asked) == 2, "them to be asked")
     was_told_too_early = told.is_set()
     shop.may_answer.set()
 
     assert told.wait(60)
     assert not was_told_too_early
-    assert [found.heard(name, NOON) for name in ("one", "two")] == [None, None]
+    assert [found.answer(name, NOON) for name in ("one", "two")] == [None, None]
 
 
 def test_one_that_is_not_well_is_not_told_so_that_it_is_not_asked_without_a_pause(shop: Shop):
     told = threading.Event()
     shop.status = 503
-    found = HealthChecks(lambda _: shop.url, lambda: NOON, all_answered=told.set)
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, waits_for_answers=True, all_answered=told.set)
 
     assert said_by(found) == "the health check of web answered 503"
     assert not told.is_set()
@@ -100,7 +102,8 @@ def test_one_that_is_not_well_is_not_told_so_that_it_is_not_asked_without_a_paus
 def test_a_check_for_which_no_thread_can_be_started_is_asked_at_the_next_look(shop: Shop):
     found = checks(shop.url)
     with patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
-        said = found.verdict("web", NOON)
+        found.ask({"web": NOON})
+        said = found.answer("web", NOON)
 
     assert said == "the health check of web has not answered yet"
     assert said_by(found) is None
@@ -111,13 +114,13 @@ def test_only_what_may_still_be_answered_is_not_yet_known(shop: Shop):
     shop.may_answer.clear()
     found = HealthChecks(lambda _: shop.url, lambda: clock[0], patience=Patience(address_seconds=20))
     names = [f"set-{number}" for number in range(65)]
-    before = found.heard("set-0", NOON)
+    before = found.answer("set-0", NOON)
     for name in names:
-        found.verdict(name, NOON)
+        found.ask({name: NOON})
     wait_until(lambda: len(shop.asked) == 64, "as many to be asked as may be at once")
-    asked = found.heard("set-0", NOON)
+    asked = found.answer("set-0", NOON)
     clock[0] += timedelta(minutes=1)
-    hanging, in_line = found.heard("set-0", NOON), found.heard("set-64", NOON)
+    hanging, in_line = found.answer("set-0", NOON), found.answer("set-64", NOON)
     shop.may_answer.set()
 
     assert [isinstance(each, NotYet) for each in (before, asked, hanging, in_line)] == [False, True, False, True]

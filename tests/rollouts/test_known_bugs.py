@@ -12,12 +12,17 @@ from datetime import timedelta
 import pytest
 import sqlalchemy as sa
 
+from forewarn.control.commands.events import approve_event, cancel_operation
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commands.rollouts import resume_rollout
+from forewarn.core.refusal import Refusal
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind, Risk, VmState
 from forewarn.drivers.machines import Trouble
 from forewarn.store.tables import deeds
 from forewarn.wire.fleet_file import read_json
-from tests.control.bench import NOON, Bench, fleet, vm
+from tests.control.bench import NOON, Answering, Bench, fleet, vm
 from tests.edge.wire import EVENTS, Wire
 from tests.rollouts.bench import RolloutBench, grid, minutes
 from tests.running import RunningService
@@ -43,7 +48,7 @@ def test_work_that_was_called_off_does_not_come_again():
     assert bench.run(rollout).state is RolloutState.PAUSED
 
     bench.abort(rollout)
-    assert bench.plane.recover("host-1-1", "operator") is None
+    assert not isinstance(recover_host(bench.plane, "host-1-1", "operator"), Refusal)
     bench.start_plane()
     bench.advance(days=10)
 
@@ -85,9 +90,9 @@ def test_fifty_hosts_whose_work_hangs_do_not_delay_another():
     works = [bench.maintain(f"host-{number}", Kind.REBOOT) for number in range(51)]
     bench.advance(hours=1)
 
-    began = NOON + minutes(15) + bench.rules.lead
+    began = NOON + minutes(15) + bench.limits.lead
     assert bench.operation(works[50]).ended_at == began + seconds(60)
-    assert {bench.operation(each).ended_at for each in works[:50]} == {began + bench.rules.action_limit}
+    assert {bench.operation(each).ended_at for each in works[:50]} == {began + bench.limits.action_limit}
 
 
 def test_a_rollout_has_a_plan_a_progress_and_a_reason_and_takes_note_of_what_has_changed():
@@ -101,7 +106,7 @@ def test_a_rollout_has_a_plan_a_progress_and_a_reason_and_takes_note_of_what_has
     bench.advance(minutes=20)
 
     changed = {**described, "hosts": described["hosts"][:-1], "vms": [*described["vms"], vm("new", "host-1-0")]}
-    bench.plane.apply_fleet(read_json(changed).spec, "operator")
+    apply_fleet(bench.plane, read_json(changed).spec, "operator")
     states, waits = bench.states(rollout), bench.waits(rollout)
     bench.run(rollout)
 
@@ -122,7 +127,7 @@ def test_work_that_does_not_end_is_over_at_its_limit_and_no_later_than_was_said(
     bench.run(rollout)
 
     over = bench.ended(rollout)["host-0"]
-    assert over == NOON + minutes(15) + bench.rules.lead + bench.rules.action_limit
+    assert over == NOON + minutes(15) + bench.limits.lead + bench.limits.action_limit
     assert over <= plan.rows[0].latest_end
     assert bench.turns(rollout)["host-0"].reason == "solo: no outcome after 1800 s"
     assert is_quiet(bench)
@@ -157,7 +162,7 @@ def befall(bench: RolloutBench, rollout: str, what: str) -> None:
         case "it degrades":
             bench.degrade("host-0-0", Risk.IMMINENT)
         case "its event is cancelled":
-            bench.plane.cancel(bench.turns(rollout)["host-0-0"].operation or "", "operator")
+            cancel_operation(bench.plane, bench.turns(rollout)["host-0-0"].operation or "", "operator")
         case _:
             bench.machines.order("vm0-0-0", Trouble(what))
 
@@ -203,18 +208,18 @@ def test_work_that_is_stuck_says_why_and_who_helps_it_on_is_written_down():
     bench = RolloutBench(grid(domains=2))
     bench.turn_on("vm0-0-0")
     rollout = bench.roll(Kind.REBOOT)
-    bench.verdict = lambda name, _: f"the health check of {name} answered 503"
+    bench.health = Answering(lambda name, _: f"the health check of {name} answered 503")
     (event,) = bench.plane.world.events.values()
 
     assert bench.waits(rollout) == ["host-0-0: approval from vm0-0-0 (scope set0) until 12:15:00Z"]
-    assert bench.plane.approve(event.id, "ann") is None
+    assert not isinstance(approve_event(bench.plane, event.id, "ann"), Refusal)
     bench.advance(minutes=5)
     assert bench.waits(rollout) == [
         "the last wave to be healthy, until 12:11:05Z: the health check of set0 answered 503"
     ]
     bench.run(rollout)
     assert "the health check of set0 answered 503" in bench.waits(rollout)[0]
-    assert bench.plane.resume_rollout(rollout, "ben", anyway=True) is None
+    assert not isinstance(resume_rollout(bench.plane, rollout, "ben", anyway=True), Refusal)
     bench.run(rollout)
 
     assert bench.rollout(rollout).state is RolloutState.COMPLETED
@@ -227,7 +232,7 @@ def test_work_that_is_stuck_says_why_and_who_helps_it_on_is_written_down():
 def test_one_host_at_a_time_outlives_restarts_and_a_health_check_lets_it_go_on():
     """Redpanda PR 3932: one node at a time, persistent; a drain that cannot end is left to an outside judge."""
     bench = RolloutBench(grid(domains=2, hosts_per_domain=2))
-    bench.verdict = lambda name, _: f"the health check of {name} answered 503"
+    bench.health = Answering(lambda name, _: f"the health check of {name} answered 503")
     rollout = bench.roll(Kind.REBOOT, max_parallel=1, health_wait=timedelta(days=1))
     at_once = set()
     for _ in range(40):
@@ -236,7 +241,7 @@ def test_one_host_at_a_time_outlives_restarts_and_a_health_check_lets_it_go_on()
         at_once.add(len(bench.plane.world.operations))
     held = bench.states(rollout)
 
-    bench.verdict = lambda *_: None
+    bench.health = Answering(lambda *_: None)
     bench.run(rollout)
 
     assert at_once == {0, 1}

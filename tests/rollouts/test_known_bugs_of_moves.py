@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
-from forewarn.control.machines import put_vm
+from forewarn.control.commands.events import cancel_operation
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commands.vms import put_vm
 from forewarn.core.phase import Phase
+from forewarn.core.refusal import Refusal
 from forewarn.core.requests.machines import VmWish
 from forewarn.core.terms import Cause, Kind, Risk, VmState
 from forewarn.drivers.machines import Trouble
@@ -78,7 +82,7 @@ def test_work_that_finds_no_host_fails_and_says_so_and_nothing_is_touched():
     assert (bench.phases(move), bench.event(move).reason) == (["Failed"], "no host but host-0 may take solo")
     assert (bench.effects("solo"), bench.vm("solo").state) == ([], VmState.RUNNING)
 
-    assert bench.plane.recover("host-1", "operator") is None
+    assert not isinstance(recover_host(bench.plane, "host-1", "operator"), Refusal)
     again = bench.degrade("host-0", Risk.IMMINENT)
     bench.advance(minutes=20)
     bench.fail("host-0")
@@ -106,7 +110,9 @@ def test_a_vm_comes_up_elsewhere_only_when_it_is_done_with_where_it_was(trouble:
     restore = bench.machines.ledger()[-1]
     ended = bench.operation(reboot).ended_at
     assert [effect.action for effect in bench.machines.ledger()] == ["reboot", "restore"]
-    assert ended == NOON + minutes(15) + bench.rules.lead + (bench.rules.action_limit if trouble else seconds(60))
+    assert ended == NOON + minutes(15) + bench.limits.lead + (
+        bench.limits.action_limit if trouble else seconds(60)
+    )
     assert restore.began_at == ended
     assert (bench.vm("solo").host, bench.vm("solo").state) == ("host-1", VmState.RUNNING)
 
@@ -117,9 +123,11 @@ def test_a_host_whose_work_was_called_off_takes_vms_again(way: str):
     bench = RolloutBench(fleet(vm("solo", "host-0"), vm("other", "host-1"), hosts=2))
     if way == "recover":
         bench.degrade("host-1")
-        assert bench.plane.recover("host-1", "operator") is None
+        assert not isinstance(recover_host(bench.plane, "host-1", "operator"), Refusal)
     elif way == "cancel":
-        assert bench.plane.cancel(bench.operation(bench.maintain("host-1")).id, "operator") is None
+        assert not isinstance(
+            cancel_operation(bench.plane, bench.operation(bench.maintain("host-1")).id, "operator"), Refusal
+        )
     else:
         rollout = bench.roll(hosts=("host-1",))
         bench.pause(rollout) if way == "pause" else bench.abort(rollout)
@@ -165,7 +173,7 @@ def displace(bench: Bench, way: str) -> str:
             bench.advance(minutes=15)
         case "new":
             bench.maintain("host-0", notice=minutes(300))
-            assert put_vm(bench.plane, VmWish("new", "default"), "owner") is None
+            assert not isinstance(put_vm(bench.plane, VmWish("new", "default"), "owner"), Refusal)
             return "new"
     return "solo"
 
@@ -201,7 +209,7 @@ def test_a_vm_that_lands_on_a_host_after_it_was_looked_at_has_its_whole_notice()
     bench.advance(minutes=10)
 
     late = {**described, "vms": [*described["vms"], vm("late")]}
-    bench.plane.apply_fleet(read_json(late).spec, "operator")
+    apply_fleet(bench.plane, read_json(late).spec, "operator")
     bench.turn_on("late")
     bench.approve("solo", *bench.plane.world.events_in("solo"))
     bench.advance(minutes=14, seconds=59)

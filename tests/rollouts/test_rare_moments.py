@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from forewarn.control.commands.events import postpone_event
 from forewarn.core.phase import Phase
+from forewarn.core.refusal import Refusal
 from forewarn.core.requests.postpone import Postponement
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind
@@ -21,7 +23,7 @@ HOUR = timedelta(hours=1)
 
 def postpone_first(bench: RolloutBench, by: timedelta) -> None:
     event = next(iter(bench.plane.world.events.values()))
-    assert bench.plane.postpone(event.id, Postponement(by=by), "owner") is None
+    assert not isinstance(postpone_event(bench.plane, event.id, Postponement(by=by), "owner"), Refusal)
     bench.plane.tick()
 
 

@@ -8,7 +8,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.rollout import RolloutState
 from forewarn.core.terms import Cause, Kind, VmState
 from forewarn.drivers.machines import Trouble
-from tests.control.bench import Bench
+from tests.control.bench import Answering, Bench
 from tests.rollouts.bench import RolloutBench, grid, minutes
 
 _TROUBLED = {"silent": "host-0-3", "hanging": "host-1-4", "sick": "host-2-2"}
@@ -37,7 +37,9 @@ def test_a_silent_a_hanging_and_a_sick_host_delay_no_other_beyond_what_the_previ
     bench = fifty()
     bench.machines.order(f"own-{_TROUBLED['hanging']}", Trouble.HANGS)
     sick = f"vm0{_TROUBLED['sick'][4:]}"
-    bench.verdict = lambda name, _: f"the health check of {name} answered 503" if bench.effects(sick) else None
+    bench.health = Answering(
+        lambda name, _: f"the health check of {name} answered 503" if bench.effects(sick) else None
+    )
     limits = {"max_failures": 1, "max_unhealthy_percent": 5} if tolerates else {}
     plan = bench.preview(Kind.REBOOT, max_parallel=4, **limits)
     rollout = bench.roll(Kind.REBOOT, max_parallel=4, **limits)

@@ -18,9 +18,10 @@ from typing import Any
 
 import structlog
 
-from forewarn.control.requests import Accepted
+from forewarn.control.commands.hosts import recover_host
+from forewarn.control.commit import Accepted
 from forewarn.core.event import Event
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import Rollout
@@ -85,13 +86,13 @@ class Year:
     """A fleet, its guests, and what happens to it."""
 
     def __init__(self, hosts: int, seed: int = 1) -> None:
-        self.bench = RolloutBench(fleet(hosts), Rules(silence=timedelta(days=1000)))
+        self.bench = RolloutBench(fleet(hosts), Limits(silence=timedelta(days=1000)))
         self.summary = Summary()
         self._dice = random.Random(seed)
         self._repairs: list[tuple[int, str]] = []  # the day, and the host
         for number in range(0, hosts * VMS_PER_HOST // _VMS_PER_SET, 10):  # every tenth set has guests that ask
             self.bench.turn_on(f"vm-{number * _VMS_PER_SET}")
-        self.bench.plane.observers.append(self._saw)
+        self.bench.plane.committed.subscribe(self._saw)
 
     def pass_by(self, days: int) -> None:
         """Let that many days pass."""
@@ -112,7 +113,7 @@ class Year:
         self.summary.degraded += 1
         self._repairs.append((day, host))
         while self._repairs and self._repairs[0][0] <= day - _DAYS_OF_REPAIR:
-            self.bench.plane.recover(self._repairs.pop(0)[1], "operator")
+            recover_host(self.bench.plane, self._repairs.pop(0)[1], "operator")
 
     def _saw(self, changes: Changes) -> None:
         for entity in changes.entities:

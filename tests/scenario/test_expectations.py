@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from unittest.mock import patch
 
 import pytest
 
+from forewarn import service
 from forewarn.scenario.model import Line
-from forewarn.scenario.player import Player
 from tests.scenario.refusing import GROW
 from tests.scenario.stage import FLEET, play, read, unchecked
 
@@ -87,10 +88,8 @@ def test_an_event_that_never_came_is_told_so():
         f'{off}[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n[[expect]]\nvm = "app-0"\nphase = "Scheduled"\n'
     )
 
-    def turn_off(player: Player) -> None:
-        player.emulator.service.plane.first_poll = lambda _: None  # a planted bug: nobody is ever told
-
-    played = play(read(text), turn_off)
+    with patch.object(service, "first_poll", lambda *_: None):  # a planted bug: nobody is ever told
+        played = play(read(text))
 
     assert played.differences == [("phase", "Scheduled", "no event of app-0")]
 

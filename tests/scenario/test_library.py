@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
+from types import ModuleType
+from unittest.mock import patch
 
 import pytest
 
-from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import LEAST_NOTICE
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.terms import Kind
-from forewarn.scenario import shelf
+from forewarn.scenario import acts, faults, shelf
 from forewarn.scenario.player import Player
 from tests.scenario.stage import built_in, play
 
 SECOND = timedelta(seconds=1)
 
 
+@pytest.fixture(autouse=True)
+def _no_bug_stays() -> Iterator[None]:
+    yield
+    patch.stopall()
+
+
+def _plant(where: ModuleType, command: str, bug: Callable[..., object]) -> None:
+    """Put a bug in place of a command, for the length of a test."""
+    patch.object(where, command, bug).start()
+
+
 def hurried(player: Player) -> None:
     """A planted bug: every notice is a second too short."""
-    rules = player.emulator.service.plane.rules
+    limits = player.emulator.service.plane.limits
     shorter = {kind: notice - SECOND for kind, notice in LEAST_NOTICE.items()}
-    player.emulator.service.plane.rules = replace(rules, least_notice=shorter)
+    player.emulator.service.plane.limits = replace(limits, least_notice=shorter)
 
 
 def sluggish(player: Player) -> None:
     """A planted bug: Started is seen a second too long."""
     plane = player.emulator.service.plane
-    plane.rules = replace(plane.rules, lead=plane.rules.lead + SECOND)
+    plane.limits = replace(plane.limits, lead=plane.limits.lead + SECOND)
 
 
-def deaf(player: Player) -> None:
+def deaf(_: Player) -> None:
     """A planted bug: nothing is ever called off."""
-    player.emulator.service.plane.cancel = lambda *_: None  # type: ignore[method-assign]
+    _plant(acts, "cancel_operation", lambda *_: None)
 
 
 def never_off(player: Player) -> None:
@@ -46,46 +58,44 @@ def never_off(player: Player) -> None:
 def counts_on(player: Player) -> None:
     """A planted bug: the incarnation goes on where it was when the scope comes on again."""
     plane = player.emulator.service.plane
-    plane.rules = replace(plane.rules, resets_incarnation=False)
+    plane.limits = replace(plane.limits, resets_incarnation=False)
 
 
-def faultless(player: Player) -> None:
+def faultless(_: Player) -> None:
     """A planted bug: a fault that is put in does nothing."""
-    player.emulator.service.plane.add_fault = lambda *_: None  # type: ignore[method-assign,assignment]
+    _plant(faults, "add_fault", lambda *_: None)
 
 
-def restless(player: Player) -> None:
+def restless(_: Player) -> None:
     """A planted bug: update domains get no time to recover."""
-    plane = player.emulator.service.plane
-    ask = plane.start_rollout
-    plane.start_rollout = (  # type: ignore[method-assign]
-        lambda wish, who: ask(replace(wish, recovery=timedelta(0)), who)
-    )
+    ask = acts.start_rollout
+    _plant(acts, "start_rollout", lambda plane, wish, who: ask(plane, replace(wish, recovery=timedelta(0)), who))
 
 
-def optimistic(player: Player) -> None:
+def optimistic(_: Player) -> None:
     """A planted bug: a sick host gets six days, whatever is known of it."""
-    plane = player.emulator.service.plane
-    ask = plane.degrade
-    plane.degrade = (  # type: ignore[method-assign]
-        lambda host, _, who: ask(host, Degradation(timedelta(days=6)), who)
+    ask = acts.degrade_host
+    _plant(
+        acts,
+        "degrade_host",
+        lambda plane, host, _asked, who: ask(plane, host, Degradation(timedelta(days=6)), who),
     )
 
 
-def mistaken(player: Player) -> None:
+def mistaken(_: Player) -> None:
     """A planted bug: a host that has failed is told as a Reboot."""
-    plane = player.emulator.service.plane
-    ask = plane.fail
-    plane.fail = lambda host, who, _=None: ask(host, who, Kind.REBOOT)  # type: ignore[method-assign]
+    ask = acts.fail_host
+    _plant(acts, "fail_host", lambda plane, host, who, _=None: ask(plane, host, who, Kind.REBOOT))
 
 
-def rooted(player: Player) -> None:
+def rooted(_: Player) -> None:
     """A planted bug: nobody is moved, and every Freeze takes its usual time."""
-    plane = player.emulator.service.plane
-    ask = plane.maintain
-    plane.maintain = (  # type: ignore[method-assign]
-        lambda host, asked, who: ask(host, replace(asked, by_live_migration=False, duration_seconds=None), who)
-    )
+    ask = acts.maintain_host
+
+    def maintain(plane, host, asked, who):
+        return ask(plane, host, replace(asked, by_live_migration=False, duration_seconds=None), who)
+
+    _plant(acts, "maintain_host", maintain)
 
 
 def lonely(player: Player) -> None:
@@ -209,14 +219,13 @@ def test_no_scenario_of_the_library_is_without_a_bug_to_find():
 
 
 def test_a_wrong_description_is_found():
-    def plant(player: Player) -> None:
-        plane: ControlPlane = player.emulator.service.plane
-        ask = plane.maintain
+    def plant(_: Player) -> None:
+        ask = acts.maintain_host
 
-        def maintain(host, asked, actor):
-            return ask(host, replace(asked, description="Maintenance."), actor)
+        def maintain(plane, host, asked, actor):
+            return ask(plane, host, replace(asked, description="Maintenance."), actor)
 
-        plane.maintain = maintain  # type: ignore[method-assign]
+        _plant(acts, "maintain_host", maintain)
 
     played = play(built_in("host-freeze"), plant)
 

@@ -37,7 +37,7 @@ class Onlooker:
 
     def join(self, player: Player) -> None:
         self._player = player
-        player.emulator.service.plane.observers.append(lambda _: self._begin())
+        player.emulator.service.plane.committed.subscribe(lambda _: self._begin())
 
     def _begin(self) -> None:
         if not self._thread.is_alive() and not self._has_left.is_set() and self._player.emulator.service.metadata:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from forewarn.control.requests import Accepted
+from forewarn.control.commit import Accepted
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
 from forewarn.core.holds import (

@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from forewarn.board.board import Guest, Panel
+from forewarn.control.commands.guests import approve_as_guest, first_poll
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal
-from forewarn.edge.counter import APPROVED, FirstPoll, read_events, serve
+from forewarn.edge.responses import APPROVED, FirstPoll, read_events, serve
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import errors
 from forewarn.wire.imds.request import ApproveEvents, ReadEvents, Request, judge
@@ -91,7 +92,7 @@ class Lobby:
         return self._serve_document(wish, seated) if isinstance(wish, ReadEvents) else None
 
     def _first_poll(self, guest: SimulatedGuest, seated: Guest) -> Answer | BaseException | None:
-        refusal = self._simulation.request(lambda plane: plane.first_poll(guest.name))
+        refusal = self._simulation.request(lambda plane: first_poll(plane, guest.name))
         if isinstance(refusal, BaseException):
             return refusal
         if isinstance(refusal, Refusal):
@@ -116,7 +117,7 @@ class Lobby:
         matters = [event for event in wish.event_ids if outside.phase_of_event(event) is Phase.SCHEDULED]
         for event in wish.event_ids:
             self._simulation.witness.may_have_approved(event, guest.name)
-        refusal = self._simulation.request(lambda plane: plane.approve_as_guest(guest.name, wish.event_ids))
+        refusal = self._simulation.request(lambda plane: approve_as_guest(plane, guest.name, wish.event_ids))
         if isinstance(refusal, BaseException):
             return None
         if isinstance(refusal, Refusal):

@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from types import ModuleType
 from unittest.mock import patch
 
 from forewarn.board.pages import Page
 from forewarn.control import plane as plane_module
-from forewarn.control.hands import Hands
+from forewarn.control.attempt_tracker import AttemptTracker
 from forewarn.control.plane import ControlPlane
 from forewarn.control.polls import PollLedger
 from forewarn.core import decide as decide_module
@@ -27,8 +28,10 @@ from forewarn.core.requests import lateness, notices
 from forewarn.core.scope import Scope
 from forewarn.drivers.base import NotBegun
 from forewarn.wire.http import Answer
+from tests.simulation import lobby, requests
 from tests.simulation import planted_limits as limits
 from tests.simulation import planted_rollouts as rolling
+from tests.simulation.planted_limits import nothing_committed
 
 
 @dataclass(frozen=True)
@@ -95,14 +98,14 @@ def _forgets_who_lands_on_a_host_under_notice() -> list[object]:
 
 
 def _begins_again_after_a_crash() -> list[object]:
-    real = Hands.pick_up
+    real = AttemptTracker.pick_up
 
     def pick_up(hands, attempts, now):
         attempts = list(attempts)
         real(hands, attempts, now)
         hands.begin([attempt for attempt in attempts if attempt.outcome is None], now)
 
-    return [patch.object(Hands, "pick_up", pick_up)]
+    return [patch.object(AttemptTracker, "pick_up", pick_up)]
 
 
 def _overlooks_update_domains() -> list[object]:
@@ -217,7 +220,7 @@ def _answers_each_guest_differently() -> list[object]:
 
 
 def _answers_before_it_commits() -> list[object]:
-    real = ControlPlane.approve_as_guest
+    real = lobby.approve_as_guest
 
     def approve_as_guest(plane, vm, events):
         draft = Draft(plane.world, plane.clock.now(), vm)
@@ -229,39 +232,27 @@ def _answers_before_it_commits() -> list[object]:
         for event in (entity for entity in draft._put.values() if isinstance(entity, Event)):
             plane.world.take(replace(event, version=plane.world.events[event.id].version))
             plane._due.add(event.operation)
-        return None
+        return nothing_committed(plane)
 
-    return [patch.object(ControlPlane, "approve_as_guest", approve_as_guest)]
+    return [patch.object(lobby, "approve_as_guest", approve_as_guest)]
 
 
-def _says_yes_and_forgets(request: str) -> Callable[[], list[object]]:
+def _says_yes_and_forgets(where: ModuleType, command: str) -> Callable[[], list[object]]:
     def forget() -> list[object]:
-        return [patch.object(ControlPlane, request, lambda *_: None)]
+        return [patch.object(where, command, lambda plane, *_: nothing_committed(plane))]
 
     return forget
 
 
-def _says_cancelled_and_forgets() -> list[object]:
-    real = ControlPlane.cancel
-
-    def cancel(plane, operation, actor):
-        found = plane.world.operations.get(operation)
-        if found is not None and found.phase is Phase.SCHEDULED:
-            return None
-        return real(plane, operation, actor)
-
-    return [patch.object(ControlPlane, "cancel", cancel)]
-
-
 def _takes_what_never_began_for_done() -> list[object]:
-    real = Hands._look
+    real = AttemptTracker._look
 
     def look(hands, world, attempt, now):
         if isinstance(hands._check(attempt), NotBegun):
             return decide_module.Report(*attempt.key, Outcome.DONE)
         return real(hands, world, attempt, now)
 
-    return [patch.object(Hands, "_look", look)]
+    return [patch.object(AttemptTracker, "_look", look)]
 
 
 def _never_looks_at_a_held_operation_again() -> list[object]:
@@ -274,12 +265,12 @@ def _never_looks_at_a_held_operation_again() -> list[object]:
 
 
 def _waits_for_ever_for_an_outcome() -> list[object]:
-    real = Hands._look
+    real = AttemptTracker._look
 
     def look(hands, world, attempt, now):
         return real(hands, world, replace(attempt, deadline_at=now + timedelta(days=1)), now)
 
-    return [patch.object(Hands, "_look", look)]
+    return [patch.object(AttemptTracker, "_look", look)]
 
 
 def _comes_back_to_a_silent_scope_for_ever() -> list[object]:
@@ -304,7 +295,7 @@ def _forgets_actions_at_a_step() -> list[object]:
     real = ControlPlane._allow_for_step
 
     def allow(plane):
-        with patch.object(Hands, "pick_up", lambda *_: None):
+        with patch.object(AttemptTracker, "pick_up", lambda *_: None):
             real(plane)
 
     return [patch.object(ControlPlane, "_allow_for_step", allow)]
@@ -327,7 +318,7 @@ def _lets_what_runs_silently_wait_an_hour() -> list[object]:
 
 
 def _waits_for_a_hanging_driver() -> list[object]:
-    real_reports, real_decide = Hands.reports, plane_module.decide
+    real_reports, real_decide = AttemptTracker.reports, plane_module.decide
 
     def is_stuck(world, now):
         under_way = (attempt for attempt in world.attempts.values() if attempt.outcome is None)
@@ -343,7 +334,7 @@ def _waits_for_a_hanging_driver() -> list[object]:
     def decide(world, due, now, reports):
         return [] if is_stuck(world, now) else real_decide(world, due, now, reports)
 
-    return [patch.object(Hands, "reports", reports), patch.object(plane_module, "decide", decide)]
+    return [patch.object(AttemptTracker, "reports", reports), patch.object(plane_module, "decide", decide)]
 
 
 PLANTED = (
@@ -369,10 +360,17 @@ PLANTED = (
     Planted("shows a gone event again", 7, "is back", _shows_a_gone_event_again),
     Planted("answers each guest differently", 8, "two answers", _answers_each_guest_differently),
     Planted("answers before it commits", 9, "is lost", _answers_before_it_commits),
-    Planted("says yes to a first poll and forgets it", 9, "the scope is off", _says_yes_and_forgets("first_poll")),
-    Planted("says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets("approve")),
-    Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets("recover")),
-    Planted("says cancelled and forgets it", 9, "cancelled and is not", _says_cancelled_and_forgets),
+    Planted(
+        "says yes to a first poll and forgets it",
+        9,
+        "the scope is off",
+        _says_yes_and_forgets(lobby, "first_poll"),
+    ),
+    Planted(
+        "says yes to an operator and forgets it", 9, "is lost", _says_yes_and_forgets(requests, "approve_event")
+    ),
+    Planted("says that a host is up and forgets it", 9, "is not", _says_yes_and_forgets(requests, "recover_host")),
+    Planted("says cancelled and forgets it", 9, "cancelled and is not", limits.says_cancelled_and_forgets),
     Planted("says postponed and forgets it", 9, "postponed by .* and is not", limits.says_postponed_and_forgets),
     Planted("takes what never began for done", 9, "felt nothing", _takes_what_never_began_for_done),
     Planted("waits for ever for an outcome", 10, "still open", _waits_for_ever_for_an_outcome),

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from forewarn.control import machines
+from forewarn.control.commands.events import approve_event, cancel_operation, postpone_event
+from forewarn.control.commands.fleet import apply_fleet, put_scale_set
+from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, reclaim_capacity, recover_host
+from forewarn.control.commands.vms import act_on_vm, act_on_vms, do_waiting_work, evict_vm
+from forewarn.control.commit import Accepted, Committed
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Accepted
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.holds import BelowMinimum, holds
 from forewarn.core.phase import Phase
@@ -69,11 +72,11 @@ class Operator:
 
     def for_vm(self, cause: Cause, vm: str) -> object:
         """An owner wants something of a VM."""
-        return self._ask(cause, (vm,), lambda plane: plane.ask_for_vm(cause, vm, WHO))
+        return self._ask(cause, (vm,), lambda plane: act_on_vm(plane, cause, vm, WHO))
 
     def for_vms(self, cause: Cause, vms: tuple[str, ...]) -> None:
         """An owner wants the same of several VMs: all of it, or nothing."""
-        self._ask_batch(cause, vms, lambda plane: machines.ask_for_vms(plane, cause, vms, WHO))
+        self._ask_batch(cause, vms, lambda plane: act_on_vms(plane, cause, vms, WHO))
 
     def scale(self, name: str, capacity: int) -> None:
         """An owner wants a scale set larger or smaller."""
@@ -84,14 +87,14 @@ class Operator:
         members = tuple(vm.name for vm in world.members_of_set(name))
         wish = ScaleSetWish(**known, capacity=capacity)
         before = len(members)
-        self._ask_batch(Cause.DELETE, members, lambda plane: machines.put_scale_set(plane, wish, WHO))
+        self._ask_batch(Cause.DELETE, members, lambda plane: put_scale_set(plane, wish, WHO))
         if len(list(self._simulation.world.members_of_set(name))) > before:
             self._simulation.counts["scaled out"] += 1
         self._simulation.lobby.meet_guests()
 
     def do_waiting_work(self, vm: str) -> None:
         """An owner wants the work that waits for a VM done now."""
-        self._ask_batch(Cause.REDEPLOY, (vm,), lambda plane: machines.do_waiting_work(plane, [vm], WHO))
+        self._ask_batch(Cause.REDEPLOY, (vm,), lambda plane: do_waiting_work(plane, [vm], WHO))
 
     def _ask_batch(self, cause: Cause, vms: tuple[str, ...], act: Callable[[ControlPlane], object]) -> None:
         self._asking = self._known_now(cause, vms, None)
@@ -110,7 +113,7 @@ class Operator:
     def reclaim(self, host: str, count: int) -> None:
         """The platform wants capacity of a host back: so many VMs, or none."""
         self._asking = self._known_now(Cause.EVICT, self._vms_on(host), None)
-        outcome = self._simulation.request(lambda plane: plane.reclaim(host, count, WHO))
+        outcome = self._simulation.request(lambda plane: reclaim_capacity(plane, host, count, WHO))
         self._asking = None
         if isinstance(outcome, list):
             assert len(outcome) == count
@@ -123,7 +126,7 @@ class Operator:
     def evict(self, vm: str) -> None:
         """The platform wants a VM's capacity back."""
         waiting = any(op.phase is Phase.SCHEDULED for op in self._simulation.world.operations_on_vm(vm))
-        outcome = self._ask(Cause.EVICT, (vm,), lambda plane: plane.evict(vm, WHO))
+        outcome = self._ask(Cause.EVICT, (vm,), lambda plane: evict_vm(plane, vm, WHO))
         if waiting and isinstance(outcome, Accepted):
             self._simulation.counts["preempt overtook"] += 1
 
@@ -134,7 +137,7 @@ class Operator:
 
     def maintain(self, host: str, asked: Maintenance) -> None:
         """Planned work."""
-        self._ask(Cause.MAINTAIN, self._vms_on(host), lambda plane: plane.maintain(host, asked, WHO), host)
+        self._ask(Cause.MAINTAIN, self._vms_on(host), lambda plane: maintain_host(plane, host, asked, WHO), host)
 
     def degrade(self, host: str, asked: Degradation) -> object:
         """A host is expected to fail."""
@@ -143,7 +146,7 @@ class Operator:
         outcome = self._change_condition(
             host,
             Condition.DEGRADED,
-            lambda: self._ask(Cause.DEGRADE, vms, lambda plane: plane.degrade(host, asked, WHO), host),
+            lambda: self._ask(Cause.DEGRADE, vms, lambda plane: degrade_host(plane, host, asked, WHO), host),
         )
         if known is not None and isinstance(outcome, Accepted) and outcome.operation.id == known.id:
             self._simulation.counts["same report again"] += 1
@@ -156,7 +159,7 @@ class Operator:
         outcome = self._change_condition(
             host,
             Condition.FAILED,
-            lambda: self._ask(Cause.FAIL, vms, lambda plane: plane.fail(host, WHO), host),
+            lambda: self._ask(Cause.FAIL, vms, lambda plane: fail_host(plane, host, WHO), host),
         )
         if isinstance(outcome, Accepted):
             counting.host_failed(outcome, under_way)
@@ -164,7 +167,7 @@ class Operator:
     def recover(self, host: str) -> None:
         """A host is well again."""
         self._change_condition(
-            host, Condition.UP, lambda: self._simulation.request(lambda plane: plane.recover(host, WHO))
+            host, Condition.UP, lambda: self._simulation.request(lambda plane: recover_host(plane, host, WHO))
         )
 
     def _change_condition(self, host: str, condition: Condition, ask: Callable[[], object]) -> object:
@@ -181,8 +184,8 @@ class Operator:
 
     def cancel(self, operation: str) -> None:
         """Somebody has thought better of it."""
-        outcome = self._simulation.request(lambda plane: plane.cancel(operation, WHO))
-        if outcome is None:
+        outcome = self._simulation.request(lambda plane: cancel_operation(plane, operation, WHO))
+        if isinstance(outcome, Committed):
             self._simulation.promises.cancelled(operation)
             self._simulation.counts["cancelled"] += 1
 
@@ -190,16 +193,16 @@ class Operator:
         """An operator says "go ahead"."""
         matters = self._simulation.outside.phase_of_event(event) is Phase.SCHEDULED
         self._simulation.witness.may_have_approved(event, WHO)
-        outcome = self._simulation.request(lambda plane: plane.approve(event, WHO))
-        if outcome is None:
+        outcome = self._simulation.request(lambda plane: approve_event(plane, event, WHO))
+        if isinstance(outcome, Committed):
             self._simulation.approved.add(event)
             if matters:
                 self._simulation.promises.approved(event, WHO)
 
     def postpone(self, event: str, asked: Postponement) -> None:
         """An owner wants planned work later."""
-        outcome = self._simulation.request(lambda plane: plane.postpone(event, asked, WHO))
-        if outcome is None:
+        outcome = self._simulation.request(lambda plane: postpone_event(plane, event, asked, WHO))
+        if isinstance(outcome, Committed):
             self._simulation.promises.postponed(event, WHO)
             self._simulation.counts["postponed"] += 1
         elif isinstance(outcome, Refusal):
@@ -212,7 +215,7 @@ class Operator:
         wanted = spec or self.spec
         promises = self._simulation.promises
         before = promises.unsettle("fleet")
-        outcome = self._simulation.request(lambda plane: plane.apply_fleet(wanted, WHO))
+        outcome = self._simulation.request(lambda plane: apply_fleet(plane, wanted, WHO))
         if isinstance(outcome, BaseException):
             return False
         if not all(isinstance(line, str) for line in outcome):  # type: ignore[union-attr]
@@ -228,7 +231,7 @@ class Operator:
 
     def ask_nonsense(self) -> None:
         """Requests that the rules refuse: nothing may change."""
-        outcome = self._simulation.request(lambda plane: plane.ask_for_vm(Cause.RESTART, "no-such-vm", WHO))
+        outcome = self._simulation.request(lambda plane: act_on_vm(plane, Cause.RESTART, "no-such-vm", WHO))
         if isinstance(outcome, Refusal):
             assert outcome.code is Code.NOT_FOUND
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, time, timedelta
 from typing import TYPE_CHECKING
 
+from forewarn.control.commands.rollouts import abort_rollout, pause_rollout, resume_rollout, start_rollout
+from forewarn.control.commit import Committed
 from forewarn.control.plane import ControlPlane
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
@@ -47,7 +49,10 @@ class RolloutDesk:
 
     # What the owners' checks say.
 
-    def verdict(self, set_name: str, _since: datetime) -> str | None:
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """They have answered before they are asked."""
+
+    def answer(self, set_name: str, _since: datetime) -> str | None:
         """Whether the set is well."""
         return self._sick.get(set_name)
 
@@ -65,15 +70,15 @@ class RolloutDesk:
         self._sick.clear()
         world, now = self._simulation.world, self._simulation.clock.now()
         for rollout in list(world.rollouts.values()):
-            is_short = look(world, rollout, now, self.verdict).waits_for_vms and not world.operations
+            is_short = look(world, rollout, now, self.answer).waits_for_vms and not world.operations
             if rollout.state is RolloutState.PAUSED or rollout.work.window is not None or is_short:
-                self._request(lambda plane, each=rollout: plane.abort_rollout(each.id, "", WHO))
+                self._request(lambda plane, each=rollout: abort_rollout(plane, each.id, "", WHO))
 
     # What operators ask for.
 
     def begin(self) -> None:
         """A rollout over some hosts or all of them."""
-        outcome = self._simulation.request(lambda plane: plane.start_rollout(self._wish(), WHO))
+        outcome = self._simulation.request(lambda plane: start_rollout(plane, self._wish(), WHO))
         if isinstance(outcome, str):
             self._simulation.promises.has_state(outcome, set(RolloutState))
             self._simulation.counts["rollout begun"] += 1
@@ -107,7 +112,7 @@ class RolloutDesk:
         """Somebody wants it to stop for now."""
         if (rollout := self._some(RolloutState.RUNNING)) is not None:
             states = set(RolloutState) - {RolloutState.RUNNING}
-            self._change(rollout, "pause", states, lambda plane: plane.pause_rollout(rollout, "", WHO))
+            self._change(rollout, "pause", states, lambda plane: pause_rollout(plane, rollout, "", WHO))
 
     def resume(self) -> None:
         """Somebody wants it to go on."""
@@ -117,7 +122,7 @@ class RolloutDesk:
                 rollout,
                 "resume",
                 set(RolloutState),
-                lambda plane: plane.resume_rollout(rollout, WHO, anyway=is_forced),
+                lambda plane: resume_rollout(plane, rollout, WHO, anyway=is_forced),
             )
 
     def abort(self) -> None:
@@ -129,7 +134,7 @@ class RolloutDesk:
                 rollout,
                 "abort",
                 {RolloutState.ABORTED},
-                lambda plane: plane.abort_rollout(rollout, "", WHO),
+                lambda plane: abort_rollout(plane, rollout, "", WHO),
             )
 
     def _some(self, *states: RolloutState) -> str | None:
@@ -141,7 +146,7 @@ class RolloutDesk:
     ) -> None:
         before = self._simulation.promises.unsettle("rollout", rollout)
         outcome = self._request(act)
-        if outcome is None:
+        if isinstance(outcome, Committed):
             self._simulation.promises.has_state(rollout, then)
             self._simulation.counts[f"rollout: {verb}"] += 1
         elif isinstance(outcome, Refusal):
@@ -197,7 +202,7 @@ class RolloutDesk:
         """Count what rollouts wait for now."""
         world, now = self._simulation.world, self._simulation.clock.now()
         for rollout in world.rollouts.values():
-            for wait in look(world, rollout, now, self.verdict).waits:
+            for wait in look(world, rollout, now, self.answer).waits:
                 for words, name in (
                     ("to be healthy", "wave held by health"),
                     ("to recover", "wave held by recovery"),

@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
-from forewarn.board.board import Board
+from forewarn.board.board import Board, wake_waiters
 from forewarn.clock import VirtualClock
 from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.fault import FaultRule
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, VmState
@@ -54,10 +54,10 @@ class Simulation:
         self._faults = faults  # put into the engine of every process
         self.counts: Counter[str] = Counter()
         self.clock = VirtualClock(_START)
-        self._rules = _random_rules(self._die("rules"))
+        self._limits = _random_rules(self._die("rules"))
         self.store = SqlStore("sqlite://")
         self.outside = Outside(self.store)
-        self.promises = Promises(self.outside, self.clock.elapsed, self._rules.silence)
+        self.promises = Promises(self.outside, self.clock.elapsed, self._limits.silence)
         self.witness = Witness(KnownVms(lambda: self.world.vms))
         self.felt = MachinesAsFelt(self.clock.elapsed, self.witness.is_owners_switch)
         self.counting = Counting(self)
@@ -174,20 +174,22 @@ class Simulation:
         if self.plane is not None:
             return
         board = WatchedBoard(self._saw_document)
+        board.changed.subscribe(wake_waiters)
         plane = ControlPlane(
             store=FaultyStore(self.store, self.dice),  # type: ignore[arg-type]
             driver=self._driver,
             board=board,
             clock=self.clock,
-            rules=self._rules,
+            limits=self._limits,
             new_id=self._new_id,
             monotonic=self.moment,
-            verdict=self.rollouts.verdict,
+            health=self.rollouts,
         )
         plane.most_intents = self._most_intents
         for rule in self._faults:
             plane.faults.add(rule)
-        plane.observers += [self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit]
+        for look_on in (self.counting.saw_commit, self.rollouts.saw_commit, self._saw_commit):
+            plane.committed.subscribe(look_on)
         self.board: Board = board
         self._last_world = plane.world
         try:
@@ -354,8 +356,8 @@ class Simulation:
         return {attempt.vm for attempt in self.world.attempts_of(operation) if attempt.outcome is not None}
 
 
-def _random_rules(dice: random.Random) -> Rules:
-    return Rules(
+def _random_rules(dice: random.Random) -> Limits:
+    return Limits(
         user_operation_limit=dice.choice([2, 10, 100]),
         resets_incarnation=dice.random() < 0.3,
         silence=timedelta(hours=dice.choice([2, 2, 24])),

@@ -23,7 +23,7 @@ from forewarn.core.terms import (
     VmState,
 )
 from forewarn.core.window import Window
-from forewarn.core.world import Changes, Deed, Entity
+from forewarn.core.world import AuditEntry, Changes, Entity
 from forewarn.store.sql import ClockMark
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
@@ -197,7 +197,7 @@ ATTEMPT = Attempt(
     "it broke",
     NOW,
 )
-DEED = Deed(NOW, "somebody", "maintain", OPERATION.id, EVENT.id, "host-0", "for a reason")
+DEED = AuditEntry(NOW, "somebody", "maintain", OPERATION.id, EVENT.id, "host-0", "for a reason")
 
 EVERYTHING: tuple[Entity, ...] = (
     HOST,
@@ -215,7 +215,7 @@ EVERYTHING: tuple[Entity, ...] = (
 
 
 def commit(
-    number: int, *entities: Entity, seen: tuple[int, ...] | None = None, deeds: tuple[Deed, ...] = ()
+    number: int, *entities: Entity, seen: tuple[int, ...] | None = None, deeds: tuple[AuditEntry, ...] = ()
 ) -> Changes:
     """A commit of these entities; new ones unless it says which versions they replace."""
     stamped = tuple(replace(entity, version=number) for entity in entities)

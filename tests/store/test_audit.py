@@ -6,18 +6,18 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.store.audit import DeedFilter, list_deeds
 from forewarn.store.sql import SqlStore
 from tests.store.samples import HOST, MARK, NOW, commit
 
 HOUR = timedelta(hours=1)
 DEEDS = (
-    Deed(NOW, "alice", "restart", "op-1", None, "web-0", "one"),
-    Deed(NOW + HOUR, "web-0", "approve", "op-1", "EVENT-1", "web-0"),
-    Deed(NOW + HOUR, "web-1", "approve", "op-1", "EVENT-2", "web-1"),
-    Deed(NOW + 2 * HOUR, "alice", "create token", subject="ci"),
-    Deed(NOW + 3 * HOUR, "bob", "recover", subject="host-0"),
+    AuditEntry(NOW, "alice", "restart", "op-1", None, "web-0", "one"),
+    AuditEntry(NOW + HOUR, "web-0", "approve", "op-1", "EVENT-1", "web-0"),
+    AuditEntry(NOW + HOUR, "web-1", "approve", "op-1", "EVENT-2", "web-1"),
+    AuditEntry(NOW + 2 * HOUR, "alice", "create token", subject="ci"),
+    AuditEntry(NOW + 3 * HOUR, "bob", "recover", subject="host-0"),
 )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.errors import StoreUnavailable
 from forewarn.store import credentials
 from forewarn.store.credentials import Credential, CredentialKind
@@ -23,8 +23,8 @@ TOKEN = Credential("a1", CredentialKind.TOKEN, "ci", "viewer", "00ff", NOW, "roo
 PRINCIPAL = Credential("b2", CredentialKind.PRINCIPAL, "az", "admin", "11ee", NOW, "root")
 
 
-def deed(verb: str, subject: str) -> Deed:
-    return Deed(NOW, "root", verb, subject=subject)
+def deed(verb: str, subject: str) -> AuditEntry:
+    return AuditEntry(NOW, "root", verb, subject=subject)
 
 
 def add(store: SqlStore, *made: Credential) -> None:

@@ -13,7 +13,7 @@ from forewarn.core.event import Event
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import Rollout, RolloutState, Turn
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.store import retention
 from forewarn.store.retention import prune
 from forewarn.store.sql import SqlStore
@@ -32,7 +32,7 @@ def event(number: int, of: Operation, phase: Phase = Phase.COMPLETED) -> Event:
     return replace(EVENT, id=f"event-{number}", number=number, operation=of.id, phase=phase, ended_at=of.ended_at)
 
 
-def keep(store: SqlStore, *entities, deeds: tuple[Deed, ...] = ()) -> None:
+def keep(store: SqlStore, *entities, deeds: tuple[AuditEntry, ...] = ()) -> None:
     with store.transaction() as transaction:
         transaction.write(commit(1, *entities, deeds=deeds), MARK, 0)
 
@@ -52,7 +52,7 @@ def test_an_old_operation_goes_with_its_events_attempts_and_deeds(store: SqlStor
     keep(
         store, old, recent, event(1, old), event(2, old), event(3, recent),
         replace(ATTEMPT, operation=old.id), replace(ATTEMPT, operation=recent.id),
-        deeds=tuple(Deed(NOW - 500 * DAY, "alice", "maintain", each, subject=each) for each in ("op-1", "op-2")),
+        deeds=tuple(AuditEntry(NOW - 500 * DAY, "alice", "maintain", each) for each in ("op-1", "op-2")),
     )  # fmt: skip
 
     let_go(store, 10)
@@ -60,14 +60,14 @@ def test_an_old_operation_goes_with_its_events_attempts_and_deeds(store: SqlStor
     assert left(store, operations.c.id) == ["op-2"]
     assert left(store, events.c.id) == ["event-3"]
     assert left(store, attempts.c.operation) == ["op-2"]
-    assert left(store, deeds.c.subject) == ["op-2"]
+    assert left(store, deeds.c.operation) == ["op-2"]
 
 
 @pytest.mark.parametrize("phase", [Phase.SCHEDULED, Phase.STARTED])
 def test_what_is_open_stays_however_old_it_is(store: SqlStore, phase: Phase):
     is_open = operation(1, None, phase)
     withdrawn = replace(event(2, is_open, Phase.CANCELLED), ended_at=NOW - 900 * DAY)
-    deed = Deed(NOW - 900 * DAY, "alice", "maintain", is_open.id, subject="it")
+    deed = AuditEntry(NOW - 900 * DAY, "alice", "maintain", is_open.id, subject="it")
     keep(
         store, is_open, event(1, is_open, phase), withdrawn, replace(ATTEMPT, operation=is_open.id), deeds=(deed,)
     )
@@ -81,7 +81,9 @@ def test_what_is_open_stays_however_old_it_is(store: SqlStore, phase: Phase):
 
 
 def test_deeds_that_belong_to_no_operation_go_by_their_own_age(store: SqlStore):
-    keep(store, deeds=tuple(Deed(NOW - days * DAY, "alice", "recover", subject=str(days)) for days in (11, 9)))
+    keep(
+        store, deeds=tuple(AuditEntry(NOW - days * DAY, "alice", "recover", subject=str(days)) for days in (11, 9))
+    )
 
     let_go(store, 10)
 
@@ -101,7 +103,7 @@ def test_it_goes_in_batches_the_oldest_first_until_nothing_is_left(store: SqlSto
         store,
         *(operation(number, 20 - number) for number in range(5)),
         deeds=tuple(
-            Deed(NOW - (20 - number) * DAY, "alice", "recover", subject=str(number)) for number in range(3)
+            AuditEntry(NOW - (20 - number) * DAY, "alice", "recover", subject=str(number)) for number in range(3)
         ),
     )
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from forewarn.core.scope import ScopeKind
 from forewarn.core.terms import VmState
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.errors import StoreUnavailable
 from forewarn.store import webhooks
 from forewarn.store.sql import SqlStore
@@ -34,7 +34,7 @@ def store(store: SqlStore) -> SqlStore:
     """The store, with two webhooks."""
     with store.transaction() as transaction:
         for hook in (HOOK, OTHER):
-            webhooks.add(transaction, hook, Deed(NOW, "root", "add webhook", subject=hook.id))
+            webhooks.add(transaction, hook, AuditEntry(NOW, "root", "add webhook", subject=hook.id))
     return store
 
 
@@ -126,7 +126,7 @@ def test_a_webhook_goes_with_all_that_it_was_not_told_and_who_did_it_is_kept(sto
     queue(store, letter(1), letter(2, dead_at=NOW), letter(3, "b2"))
 
     with store.transaction() as transaction:
-        webhooks.remove(transaction, "a1", Deed(NOW, "eve", "remove webhook", subject="a1"))
+        webhooks.remove(transaction, "a1", AuditEntry(NOW, "eve", "remove webhook", subject="a1"))
 
     with store.transaction() as transaction:
         assert webhooks.read(transaction) == [OTHER]
@@ -167,7 +167,7 @@ def test_whose_scope_it_was_is_known_after_it_has_gone(store: SqlStore):
 
 def test_no_secret_is_in_an_error_or_in_a_text_of_a_webhook(store: SqlStore):
     with pytest.raises(StoreUnavailable) as failed, store.transaction() as transaction:
-        webhooks.add(transaction, HOOK, Deed(NOW, "root", "add webhook"))
+        webhooks.add(transaction, HOOK, AuditEntry(NOW, "root", "add webhook"))
 
     assert "s3cret" not in f"{failed.value} {failed.value.__cause__} {HOOK} {HOOK!r}"
     assert HOOK.shown_url == "https://a.example/?..."

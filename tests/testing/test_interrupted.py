@@ -36,7 +36,7 @@ with Emulator():
     pass
 emulator = Emulator()
 before = left()
-emulator.service.plane.watchers.append(interrupt)
+emulator.service.plane.ticked.subscribe(interrupt)
 try:
     emulator.start()
     came = "started"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.emulator import Emulator
+from forewarn.subscribers import Subscribers
 from forewarn.testing import Refused, Service, Unmet
 
 
@@ -246,9 +247,8 @@ def test_a_vm_whose_port_is_taken_at_the_last_moment_is_refused(service: Service
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", 0))
         port = other.getsockname()[1]
-        service.emulator.service.board.on_seats = (
-            other.listen
-        )  # once the VM is in the fleet, and nobody listens yet
+        service.emulator.service.board.ways_changed = ways_changed = Subscribers()  # instead of the listener
+        ways_changed.subscribe(lambda _: other.listen())  # once the VM is in the fleet, and nobody listens yet
 
         with pytest.raises(Refused, match=rf"web_0 is in the fleet, and .* on 127.0.0.1:{port}: Address already"):
             service.vm("web_0", port=port)

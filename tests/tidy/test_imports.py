@@ -82,7 +82,7 @@ def test_every_contract_about_imports_is_kept():
         ("control/plane.py", "def late():\n    import forewarn.operator.app", "Dependencies point one way"),
         ("core/phase.py", "import time", "The core is the standard library and itself"),
         ("core/phase.py", "import msgspec", "The core is the standard library and itself"),
-        ("edge/desk.py", "from forewarn.control import plane", "The edge knows no plane"),
+        ("edge/context.py", "from forewarn.control import plane", "The edge knows no plane"),
         ("agent/rules.py", "import forewarn.errors", "The agent is the standard library and itself"),
         ("agent/rules.py", "import forewarn.testing", "The agent is the standard library and itself"),
         ("agent/rules.py", "def late():\n    import click", "The agent is the standard library and itself"),

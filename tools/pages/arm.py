@@ -7,7 +7,7 @@ from typing import Any
 
 from forewarn.config import Settings
 from forewarn.operator.app import ARM
-from forewarn.operator.arm.desk import PROVIDER, ArmEndpoint
+from forewarn.operator.arm.endpoint import PROVIDER, ArmEndpoint
 from forewarn.operator.arm.errors import OCCASIONS
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.ids import SCALE_SETS, VMS

@@ -12,7 +12,7 @@ from forewarn.core.event import Event
 from forewarn.core.notice import DESCRIPTIONS, LEAST_NOTICE
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, Kind, Source
-from forewarn.edge.limits import IN_WORDS, Limits
+from forewarn.edge.limits import IN_WORDS, GuestLimits
 from forewarn.wire.http import Answer
 from forewarn.wire.imds import document
 from forewarn.wire.imds.compute import FIRST_VERSION, KNOWN_OTHERWISE, SETTABLE, SINCE, Part, Tree
@@ -195,5 +195,5 @@ def _error(answer: Answer, when: str) -> tuple[str, ...]:
 
 
 def _limits() -> list[tuple[str, str]]:
-    standard = Limits()
-    return [(str(getattr(standard, each.name)), IN_WORDS[each.name]) for each in fields(Limits)]
+    standard = GuestLimits()
+    return [(str(getattr(standard, each.name)), IN_WORDS[each.name]) for each in fields(GuestLimits)]

@@ -14,6 +14,7 @@ from forewarn.board.pages import Page, PageMaker
 from forewarn.core.addresses import canonical
 from forewarn.core.document import Document
 from forewarn.core.fleet import ScaleSet, Vm
+from forewarn.subscribers import Subscribers
 
 K = TypeVar("K")
 Wake = Callable[[], None]
@@ -62,8 +63,8 @@ class Board:
         self._left: set[str] = set()  # the loopback addresses of VMs that are gone, and nobody else's since
         self.keeps_previous = False  # for the fault of a stale document; else it would be memory for nothing
         self.polled: dict[Panel, None] = {}  # filled by the listener, emptied by the plane
-        self.on_change: Callable[[Panel], None] = wake_waiters
-        self.on_seats: Callable[[], None] = lambda: None
+        self.changed: Subscribers[Panel] = Subscribers()  # those whose page is another, or that guests have left
+        self.ways_changed: Subscribers[None] = Subscribers()  # the ports and interfaces of single guests
 
     # The plane's side.
 
@@ -83,12 +84,12 @@ class Board:
         panel.page = page
         panel.is_on = is_on
         if changed:
-            self.on_change(panel)
+            self.changed.publish(panel)
 
     def remove(self, scope: str) -> None:
         """Take a scope's panel down."""
         if panel := self.panels.pop(scope, None):
-            self.on_change(panel)
+            self.changed.publish(panel)
 
     def model(self, scale_sets: Iterable[ScaleSet]) -> None:
         """Describe instances by these scale sets from now on."""
@@ -114,7 +115,7 @@ class Board:
             if not vm.is_gone:
                 self._seat(Guest(vm, self.panels[vm.scope]))
         if listeners_change:
-            self.on_seats()
+            self.ways_changed.publish(None)
 
     def _seat(self, guest: Guest) -> None:
         vm = guest.vm
@@ -135,7 +136,7 @@ class Board:
             _forget(self._by_port, guest.vm.port, guest)
         if guest.vm.interface is not None:
             _forget(self._by_interface, guest.vm.interface, guest)
-        self.on_change(guest.panel)  # whoever waits there as this guest is somebody else now
+        self.changed.publish(guest.panel)  # whoever waits there as this guest is somebody else now
 
     def is_on(self, scope: str) -> bool:
         """Whether the guests of the scope are told, and waited for."""

@@ -7,23 +7,23 @@ in single assignments, so neither waits for the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
 from typing import NamedTuple
 
 from forewarn.core.fault import About, FaultRule
+from forewarn.subscribers import Subscribers
 
 MOST_RULES = 100
 
 
 class Posted:
-    """A rule in force, and how often it was asked and has struck."""
+    """A rule in force, and how often it was asked and has hit."""
 
-    __slots__ = ("_numbers", "id", "rule", "struck")
+    __slots__ = ("_numbers", "hits", "id", "rule")
 
     def __init__(self, id_: str, rule: FaultRule) -> None:
         self.id = id_
         self.rule = rule
-        self.struck = 0
+        self.hits = 0
         self._numbers: Counter[str] = Counter()  # by guest, of what it was asked about
 
     @property
@@ -31,24 +31,24 @@ class Posted:
         """How many requests or events it was asked about."""
         return sum(list(self._numbers.values()))
 
-    def ask(self, guest: str) -> Stroke | None:
-        """Count one more, and say whether the rule strikes it."""
-        stroke = self.foresee(guest, 1)
+    def ask(self, guest: str) -> FaultHit | None:
+        """Count one more, and say whether the rule hits it."""
+        hit = self.foresee(guest, 1)
         self.count(guest, 1)
-        return stroke
+        return hit
 
-    def foresee(self, guest: str, ahead: int) -> Stroke | None:
-        """Whether the rule is going to strike the one that comes then: 1 is the next. Nothing is counted."""
+    def foresee(self, guest: str, ahead: int) -> FaultHit | None:
+        """Whether the rule is going to hit the one that comes then: 1 is the next. Nothing is counted."""
         number = self._numbers[guest] + ahead
-        return Stroke(self, guest, number) if self.rule.strikes(guest, number) else None
+        return FaultHit(self, guest, number) if self.rule.hits(guest, number) else None
 
     def count(self, guest: str, times: int) -> None:
         """It was asked about so many more."""
         self._numbers[guest] += times
 
 
-class Stroke(NamedTuple):
-    """A rule strikes a guest's request, or an event, of this number."""
+class FaultHit(NamedTuple):
+    """A rule hits a guest's request, or an event, of this number."""
 
     posted: Posted
     guest: str
@@ -56,16 +56,16 @@ class Stroke(NamedTuple):
 
     @property
     def rule(self) -> FaultRule:
-        """The rule that strikes."""
+        """The rule that hits."""
         return self.posted.rule
 
     def choose(self, among: int) -> int:
-        """Which of so many things is struck."""
+        """Which of so many things is hit."""
         return self.rule.choose(among, self.guest, self.number)
 
-    def lands(self) -> None:
+    def took_effect(self) -> None:
         """It had an effect: count it."""
-        self.posted.struck += 1
+        self.posted.hits += 1
 
 
 class FaultBook:
@@ -74,7 +74,7 @@ class FaultBook:
     def __init__(self) -> None:
         self.on_requests: tuple[Posted, ...] = ()
         self.on_events: tuple[Posted, ...] = ()
-        self.on_change: Callable[[], None] = lambda: None  # called after a rule on requests was added
+        self.added: Subscribers[Posted] = Subscribers()  # rules on requests
         self._made = 0
 
     @property
@@ -83,22 +83,22 @@ class FaultBook:
         return sorted((*self.on_requests, *self.on_events), key=lambda each: int(each.id.rpartition("-")[2]))
 
     def add(self, rule: FaultRule) -> Posted:
-        """Let a rule strike from now on."""
+        """Put a rule in force."""
         self._made += 1
         posted = Posted(f"{rule.name}-{self._made}", rule)
         if rule.is_of_engine:
             self.on_events = (*self.on_events, posted)
         else:
             self.on_requests = (*self.on_requests, posted)
-            self.on_change()
+            self.added.publish(posted)
         return posted
 
     def remove(self, gone: list[Posted]) -> None:
-        """Let these strike no more."""
+        """Take these out of force."""
         self.on_requests = tuple(each for each in self.on_requests if each not in gone)
         self.on_events = tuple(each for each in self.on_events if each not in gone)
 
-    def ask(self, vm: str, about: About) -> list[Stroke]:
-        """What would strike a request, the oldest rule first; every rule that it concerns counts it."""
+    def ask(self, vm: str, about: About) -> list[FaultHit]:
+        """What hits a request, the oldest rule first; every rule that it concerns counts it."""
         asked = [posted.ask(vm) for posted in self.on_requests if posted.rule.concerns(vm, about)]
-        return [stroke for stroke in asked if stroke is not None]
+        return [hit for hit in asked if hit is not None]

@@ -19,7 +19,9 @@ import click
 from forewarn.cli.client import DEFAULT_URL
 from forewarn.config import Settings
 from forewarn.config_values import show_address
-from forewarn.control.requests import Accepted
+from forewarn.control.commands.hosts import maintain_host
+from forewarn.control.commands.vms import act_on_vm, evict_vm
+from forewarn.control.commit import Accepted
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Refusal
@@ -79,7 +81,7 @@ class Demo:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._tell, changes)
 
-        self._service.plane.observers.append(observe)
+        self._service.plane.committed.subscribe(observe)
         guests = [vm for vm in self._service.plane.world.vms.values() if vm.addresses]
         self._tasks = [loop.create_task(self._guest(vm.name, vm.addresses[0])) for vm in guests]
         self._tasks.append(loop.create_task(self._keep_busy()))
@@ -134,25 +136,25 @@ You are {YOU}, one of three web servers; the other guests look after themselves.
 
     async def _restart(self) -> Accepted | Refusal:
         name = self._dice.choice(["web-1", "web-2", "cache-0", "cache-1", "report"])
-        return await self._ask(lambda: self._service.plane.ask_for_vm(Cause.RESTART, name, _SOURCE))
+        return await self._ask(lambda: act_on_vm(self._service.plane, Cause.RESTART, name, _SOURCE))
 
     async def _redeploy(self) -> Accepted | Refusal:
         name = self._dice.choice(["web-1", "web-2", "cache-0", "cache-1"])
-        return await self._ask(lambda: self._service.plane.ask_for_vm(Cause.REDEPLOY, name, _SOURCE))
+        return await self._ask(lambda: act_on_vm(self._service.plane, Cause.REDEPLOY, name, _SOURCE))
 
     async def _freeze(self) -> Accepted | Refusal:
         host = self._dice.choice(["host-1", "host-2", "host-3", "host-4"])
-        return await self._ask(lambda: self._service.plane.maintain(host, Maintenance(Kind.FREEZE), _SOURCE))
+        return await self._ask(lambda: maintain_host(self._service.plane, host, Maintenance(Kind.FREEZE), _SOURCE))
 
     async def _evict(self) -> Accepted | Refusal:
         name = self._dice.choice(["batch_0", "batch_1", "batch_2"])
-        return await self._ask(lambda: self._service.plane.evict(name, _SOURCE))
+        return await self._ask(lambda: evict_vm(self._service.plane, name, _SOURCE))
 
     async def _start_what_is_stopped(self) -> None:
         plane = self._service.plane
         for vm in list(plane.world.vms.values()):
             if vm.state is VmState.DEALLOCATED:
-                await self._ask(lambda name=vm.name: plane.ask_for_vm(Cause.START, name, _SOURCE))  # type: ignore[misc]
+                await self._ask(lambda name=vm.name: act_on_vm(plane, Cause.START, name, _SOURCE))  # type: ignore[misc]
 
     # The guests.
 

@@ -1,4 +1,4 @@
-"""Fault rules as operators ask for them, and those that strike what the plane announces."""
+"""Fault rules as operators ask for them, and those that hit what the plane announces."""
 
 from __future__ import annotations
 
@@ -21,58 +21,58 @@ NO_FAULTS = Refusal(
 )
 
 
-class Strokes:
-    """What the rules were asked about in one draft, and what they struck: counted when it is committed."""
+class FaultHits:
+    """What the rules were asked about in one draft, and what they hit: counted when it is committed."""
 
     def __init__(self) -> None:
         self._asked: Counter[tuple[Posted, str]] = Counter()
-        self._landed: Counter[Posted] = Counter()
+        self._hits: Counter[Posted] = Counter()
 
     def ask(self, posted: Posted, vm: str) -> bool:
-        """Whether the rule strikes one more event of the VM."""
+        """Whether the rule hits one more event of the VM."""
         self._asked[posted, vm] += 1
         return posted.foresee(vm, self._asked[posted, vm]) is not None
 
-    def land(self, posted: Posted) -> None:
+    def hit(self, posted: Posted) -> None:
         """It had an effect."""
-        self._landed[posted] += 1
+        self._hits[posted] += 1
 
     def count(self) -> None:
         """The draft was committed: all of it has happened."""
         for (posted, vm), times in self._asked.items():
             posted.count(vm, times)
-        for posted, times in self._landed.items():
-            posted.struck += times
+        for posted, times in self._hits.items():
+            posted.hits += times
 
 
-def put_in(draft: Draft, rules: Sequence[Posted]) -> Strokes:
-    """Let the rules strike the events that the draft announces."""
-    strokes = Strokes()
+def put_in(draft: Draft, rules: Sequence[Posted]) -> FaultHits:
+    """Let the rules hit the events that the draft announces."""
+    hits = FaultHits()
     for events in announced(draft).values() if rules else ():
         for posted in rules:
             if posted.rule.name is Fault.EARLY_START:
-                _start_early(draft, events, posted, strokes)
+                _start_early(draft, events, posted, hits)
             else:
-                _shorten_notices(draft, events, posted, strokes)
-    return strokes
+                _shorten_notices(draft, events, posted, hits)
+    return hits
 
 
-def _start_early(draft: Draft, events: Iterable[Event], posted: Posted, strokes: Strokes) -> None:
-    """An operation starts as a whole: where one of its events is struck, all of them are."""
+def _start_early(draft: Draft, events: Iterable[Event], posted: Posted, hits: FaultHits) -> None:
+    """An operation starts as a whole: where one of its events is hit, all of them are."""
     events = [draft.event(event.id) for event in events]
-    struck = [strokes.ask(posted, vm) for event in events if (vm := _whose(event, posted.rule)) is not None]
-    if any(struck):
-        strokes.land(posted)
+    are_hit = [hits.ask(posted, vm) for event in events if (vm := _whose(event, posted.rule)) is not None]
+    if any(are_hit):
+        hits.hit(posted)
         for event in events:
             start_early(draft, event, timedelta(seconds=posted.rule.seconds))
 
 
-def _shorten_notices(draft: Draft, events: Iterable[Event], posted: Posted, strokes: Strokes) -> None:
+def _shorten_notices(draft: Draft, events: Iterable[Event], posted: Posted, hits: FaultHits) -> None:
     notice = timedelta(seconds=posted.rule.seconds)
     for event in (draft.event(event.id) for event in events):
         vm = _whose(event, posted.rule)
-        if vm is not None and strokes.ask(posted, vm) and shorten_notice(draft, event, notice):
-            strokes.land(posted)
+        if vm is not None and hits.ask(posted, vm) and shorten_notice(draft, event, notice):
+            hits.hit(posted)
 
 
 def _whose(event: Event, rule: FaultRule) -> str | None:

@@ -1,7 +1,7 @@
 """Whether a set is well by its owner's own check: an address that answers 2xx, or a command that ends with 0.
 
-Checks run on threads of their own, so many at once; the others wait for a thread. Whoever asks is told what has
-been answered so far. Only under a virtual clock are answers waited for, because time would have passed before
+Checks run on threads of their own, so many at once; the others wait for a thread. Asking and reading answers are
+separate. Only under a virtual clock does asking wait for the answers, because time would have passed before
 anybody could answer. How a check is run is in health_probes.py.
 """
 
@@ -13,9 +13,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Protocol
 
 from forewarn.control.health_probes import Patience, ask_address, run_command
-from forewarn.core.health import NotYet
+from forewarn.core.health import NotYet, no_answers
 from forewarn.logs import get_logger
 
 log = get_logger()
@@ -31,6 +32,27 @@ class _Answer:
     good_until: float  # monotonic: a check that took its time is not asked again for as long as it took
 
 
+class Health(Protocol):
+    """The health checks of sets, as rollouts need them."""
+
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """Ask the checks of these sets, unless they have answered well since then."""
+
+    def answer(self, set_name: str, since: datetime) -> str | None:
+        """What the check has answered since then: None if all is well or there is no check, else why not."""
+
+
+class NoHealthChecks:
+    """No set has a check of its own."""
+
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """There is nobody to ask."""
+
+    def answer(self, set_name: str, since: datetime) -> str | None:
+        """All is well."""
+        return no_answers(set_name, since)
+
+
 class HealthChecks:
     """Asks, remembers what was answered, and tells it when it is recent enough."""
 
@@ -40,6 +62,7 @@ class HealthChecks:
         now: Callable[[], datetime],
         commands: Mapping[str, Sequence[str]] | None = None,
         *,
+        waits_for_answers: bool = False,
         all_answered: Callable[[], object] = lambda: None,
         patience: Patience | None = None,
         monotonic: Callable[[], float] = time.monotonic,
@@ -47,6 +70,7 @@ class HealthChecks:
         self._check_of = check_of  # by the name of a set
         self._now = now
         self._commands = commands or {}
+        self._waits_for_answers = waits_for_answers
         self._all_answered = all_answered  # called on a check's thread, when the last one that was asked is well
         self._patience = patience or Patience()
         self._monotonic = monotonic
@@ -56,16 +80,8 @@ class HealthChecks:
         self._threads = 0
         self._gate = threading.Condition()
 
-    def verdict(self, set_name: str, since: datetime) -> str | None:
-        """What the check has said since then: None if all is well or there is no check, else why not.
-
-        Where there is no answer yet, or a bad one, it is asked again.
-        """
-        self._ask(set_name, since)
-        return self.heard(set_name, since)
-
-    def heard(self, set_name: str, since: datetime) -> str | None:
-        """The same, for somebody who only wants to know: nothing is asked."""
+    def answer(self, set_name: str, since: datetime) -> str | None:
+        """What the check has answered since then: None if all is well or there is no check, else why not."""
         if self._check_of(set_name) is None:
             return None
         answer = self._answers.get(set_name)
@@ -74,9 +90,14 @@ class HealthChecks:
             return NotYet(words) if self._may_still_answer(set_name) else words
         return None if answer.trouble is None else f"the health check of {set_name} {answer.trouble}"
 
-    def ask_together(self, wanted: Mapping[str, datetime]) -> None:
-        """Ask the checks of these sets, all at once, and wait for all of them together, for a bounded time."""
+    def ask(self, wanted: Mapping[str, datetime]) -> None:
+        """Ask the checks of these sets, all at once, unless they have answered well since then.
+
+        Where answers are waited for, that is for all of them together, and for a bounded time.
+        """
         asked = [set_name for set_name, since in wanted.items() if self._ask(set_name, since)]
+        if not self._waits_for_answers:
+            return
         with self._gate:
             self._gate.wait_for(
                 lambda: not any(each in self._asking for each in asked), self._patience.longest_seconds

@@ -15,30 +15,29 @@ from datetime import datetime, timedelta
 from forewarn.board.board import Board
 from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
+from forewarn.control.attempt_tracker import AttemptTracker
 from forewarn.control.clock_watch import ClockWatch
-from forewarn.control.courses import AskFirst, Courses
+from forewarn.control.commit import Committed, Write
 from forewarn.control.dry_run import DryRun
-from forewarn.control.faults import Strokes, put_in
-from forewarn.control.hands import Hands
-from forewarn.control.onlookers import tell_all
+from forewarn.control.faults import FaultHits, put_in
+from forewarn.control.health import Health, NoHealthChecks
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
-from forewarn.control.requests import Requests, Write
 from forewarn.control.retention import Retention
+from forewarn.control.rollout_scheduler import RolloutScheduler
 from forewarn.control.silence import turn_off_the_silent
-from forewarn.control.wakes import Wakes
+from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.carry_out import carry_out
 from forewarn.core.decide import Intent, Reports, decide, next_look, operation_of
 from forewarn.core.document import document_of
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.neighbours import concerned
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests import clocks, lateness
-from forewarn.core.requests.machines import Workshop
-from forewarn.core.rollout_course import Verdict, no_checks
+from forewarn.core.requests.machines import MachineFactory
 from forewarn.core.scope import Scope
 from forewarn.core.settle import settle
 from forewarn.core.world import Changes, Entity, World
@@ -47,6 +46,7 @@ from forewarn.errors import ForewarnError, StoreUnavailable
 from forewarn.ids import random_id
 from forewarn.logs import get_logger
 from forewarn.store.sql import SqlStore, Transaction
+from forewarn.subscribers import Subscribers
 
 log = get_logger()
 
@@ -55,7 +55,7 @@ _MOST_ROUNDS = 1000  # of one tick; what is left comes in the next
 _AFTER_A_BUG = timedelta(minutes=1)
 
 
-class ControlPlane(Requests):
+class ControlPlane:
     """Takes requests, ticks, and keeps world, store and board the same."""
 
     most_intents = 500  # of one commit
@@ -67,37 +67,34 @@ class ControlPlane(Requests):
         driver: Driver,
         board: Board,
         clock: Clock,
-        rules: Rules | None = None,
+        limits: Limits | None = None,
         new_id: Callable[[], str] = random_id,
         monotonic: Callable[[], float] = time.monotonic,
-        verdict: Verdict = no_checks,
-        heard: Verdict | None = None,
-        ask_first: AskFirst | None = None,
+        health: Health | None = None,
         keep_history: timedelta | None = None,
         outbox: Outbox | None = None,
     ) -> None:
         self.world = World()
-        self.rules = rules or Rules()
+        self.limits = limits or Limits()
         self.clock = clock
         self.board = board
         self.store = store
-        self.polls = PollLedger(board, clock, self.rules.silence, monotonic)
+        self.polls = PollLedger(board, clock, self.limits.silence, monotonic)
         self.retention = Retention(store, clock, keep_history)
         self.ended: Counter[str] = Counter()  # operations by outcome, since the plane was opened
-        self.observers: list[Callable[[Changes], None]] = []
-        self.watchers: list[Callable[[Collection[str]], None]] = []  # told after each tick of what was looked at
+        self.committed: Subscribers[Changes] = Subscribers()  # each commit, once the board shows it
+        self.ticked: Subscribers[Collection[str]] = Subscribers()  # the operations and rollouts a tick looked at
         self._looked: set[str] = set()  # the operations and rollouts that may wait for something else now
         self.bugs = 0  # operations that could not be gone on with; see the log
         self._outbox = outbox
-        self._new_id = new_id
-        self.workshop = Workshop(new_id, driver.makes_machines, self.rules)
-        self._hands = Hands(driver, self.rules.action_limit)
-        self.faults = FaultBook() if driver.is_simulated else None  # real machines have none
-        self._strokes = Strokes()  # of the draft that is being committed
-        self._looks: Wakes[str, datetime] = Wakes()
-        self.verdict = verdict  # on the health of sets
-        self.heard = heard or verdict  # the same for readers, on whose account nothing is asked
-        self._courses = Courses(self.world, self.rules, verdict, new_id, ask_first, self._looked)
+        self.new_id = new_id
+        self.machine_factory = MachineFactory(new_id, driver.makes_machines, self.limits)
+        self._attempt_tracker = AttemptTracker(driver, self.limits.action_limit)
+        self.faults: FaultBook | None = FaultBook() if driver.is_simulated else None  # real machines have none
+        self._fault_hits = FaultHits()  # of the draft that is being committed
+        self._looks: TimerHeap[str, datetime] = TimerHeap()
+        self.health: Health = health or NoHealthChecks()  # of sets
+        self._rollout_scheduler = RolloutScheduler(self.world, self.limits, self.health, new_id)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board
         self._unshown: list[Entity] = []  # in the world, not yet on the board
@@ -130,25 +127,25 @@ class ControlPlane(Requests):
             self._is_sure = False
             raise
 
-    def change(self, actor: str, write: Write) -> Refusal | None:
+    def commit(self, actor: str, write: Write) -> Committed | Refusal:
         """Let a rule write a draft, and commit it; a refusal changes nothing."""
         self._allow_for_step()
         return self._commit(actor, write)
 
-    def _commit(self, actor: str, write: Write) -> Refusal | None:
-        changes: Changes | None = None
+    def _commit(self, actor: str, write: Write) -> Committed | Refusal:
         while True:
             with self._transaction() as transaction:
                 if self._is_current(transaction):
                     draft = Draft(self.world, self.clock.now(), actor)
-                    refusal = write(draft)
-                    if refusal is None and not draft.is_empty:
-                        changes = self._keep(transaction, draft)
+                    if (refusal := write(draft)) is not None:
+                        return refusal
+                    if draft.is_empty:
+                        return Committed(Changes(self.world.number))
+                    changes = self._keep(transaction, draft)
                     break
             self._synchronise()
-        if changes is not None:
-            self._publish(changes)
-        return refusal
+        self._publish(changes)
+        return Committed(changes)
 
     def dry_run(self) -> DryRun:
         """What carries out requests on a copy of the newest state, and keeps nothing."""
@@ -159,8 +156,8 @@ class ControlPlane(Requests):
         return DryRun(self)
 
     def _keep(self, transaction: Transaction, draft: Draft) -> Changes:
-        settle(draft, self.rules)
-        self._strokes = put_in(draft, () if self.faults is None else self.faults.on_events)
+        settle(draft, self.limits)
+        self._fault_hits = put_in(draft, () if self.faults is None else self.faults.on_events)
         changes = draft.seal()
         transaction.write(changes, self._watch.mark(), self._shown)
         if self._outbox is not None:
@@ -187,16 +184,16 @@ class ControlPlane(Requests):
             self._watch.remember(transaction.mark())
             draft = Draft(self.world, self.clock.now(), PLANE)
             self._write_step(draft)
-            lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.rules)
+            lateness.make_up_for_lateness(draft, self._unshown, self._shown, self.limits)
             changes = None if draft.is_empty else self._keep(transaction, draft)
         if changes is not None:
             self._take_over(changes)
             self._unshown.extend(changes.entities)
         self._watch.see()
-        self._courses.all_are_due()
+        self._rollout_scheduler.all_are_due()
         unshown, self._unshown = self._unshown, []
         self._show(unshown)
-        self._hands.pick_up(self.world.attempts.values(), self.clock.now())
+        self._attempt_tracker.pick_up(self.world.attempts.values(), self.clock.now())
         self._is_sure = True
 
     def _publish(self, changes: Changes) -> None:
@@ -206,12 +203,12 @@ class ControlPlane(Requests):
 
     def _take_over(self, changes: Changes) -> None:
         """What was committed is so."""
-        self._strokes.count()
+        self._fault_hits.count()
         self.polls.urgent_is_written()
         self.world.apply(changes)
 
     def _show(self, entities: Sequence[Entity]) -> None:
-        """The board, the next tick and the observers learn of what was committed, in this order."""
+        """The board, the next tick and the subscribers learn of what was committed, in this order."""
         scopes = {entity.id: entity for entity in entities if isinstance(entity, Scope)}
         for scope in scopes.values():
             if scope.is_on and not scope.is_gone:
@@ -226,28 +223,28 @@ class ControlPlane(Requests):
         self.board.seat(entity for entity in entities if isinstance(entity, Vm))
         self._shown = self.world.number
         self._due |= concerned(self.world, entities)
-        self._courses.note(entities)
+        self._rollout_scheduler.note(entities)
         for entity in entities:
             if isinstance(entity, Operation) and not entity.phase.is_open:
                 self.ended[entity.phase] += 1
-        tell_all(self.observers, Changes(self.world.number, tuple(entities)))
+        self.committed.publish(Changes(self.world.number, tuple(entities)))
 
     # Time.
 
     def tick(self) -> None:
         """Do all that is due now."""
         self._do_what_is_due()
-        tell_all(self.watchers, self._looked)
+        self.ticked.publish(self._looked)
         self._looked.clear()
 
     def _do_what_is_due(self) -> None:
         if not self._is_sure:
             self._synchronise()
         self._allow_for_step()
-        turn_off_the_silent(self, PLANE)
+        turn_off_the_silent(self, self.polls, PLANE)
         now = self.clock.now()
         for _ in range(_MOST_ROUNDS):
-            reports = self._hands.reports(self.world, now)
+            reports = self._attempt_tracker.reports(self.world, now)
             due = self._take_due(now) | {operation for operation, _ in reports}
             if not due:
                 if self._move_rollouts(now):
@@ -263,12 +260,14 @@ class ControlPlane(Requests):
 
     def look_at_rollouts(self) -> None:
         """Let the next tick look at all of them: something may have changed that is in no commit."""
-        self._courses.all_are_due()
+        self._rollout_scheduler.all_are_due()
 
     def _move_rollouts(self, now: datetime) -> bool:
         """Let the rollouts that are due go on; whether something came of it."""
         before = self.world.number
-        self.bugs += self._courses.move(now, lambda write: self._commit(PLANE, write))
+        moved = self._rollout_scheduler.move(now, lambda write: self._commit(PLANE, write))
+        self._looked |= moved.looked_at
+        self.bugs += moved.bugs
         return self.world.number != before
 
     def _decide(self, due: set[str], now: datetime, reports: Reports) -> list[Intent]:
@@ -290,7 +289,7 @@ class ControlPlane(Requests):
             self._due.discard(operation)
             self._looks.set(operation, later)
             attempts = [each for each in self.world.attempts.values() if each.operation == operation]
-            self._hands.pick_up(attempts, later)
+            self._attempt_tracker.pick_up(attempts, later)
 
     def _plan_looks(self, operations: set[str], now: datetime) -> None:
         self._looked |= operations
@@ -317,14 +316,14 @@ class ControlPlane(Requests):
                 if not self._is_current(transaction):
                     return False
                 draft = Draft(self.world, now, PLANE)
-                to_begin = carry_out(draft, intents, self.rules)
+                to_begin = carry_out(draft, intents, self.limits)
                 changes = self._keep(transaction, draft)
         except ForewarnError:
             raise
         except Exception as problem:  # noqa: BLE001 - whatever it is, it is told
             return self._carry_out_apart(intents, now, problem)
         self._publish(changes)
-        self._hands.begin(to_begin, now)
+        self._attempt_tracker.begin(to_begin, now)
         return True
 
     def _carry_out_apart(self, intents: list[Intent], now: datetime, problem: Exception) -> bool:
@@ -352,8 +351,8 @@ class ControlPlane(Requests):
             self._commit(PLANE, self._write_step)
             self._watch.see()
             self._due.update(self.world.operations)
-            self._courses.all_are_due()
-            self._hands.pick_up(self.world.attempts.values(), self.clock.now())
+            self._rollout_scheduler.all_are_due()
+            self._attempt_tracker.pick_up(self.world.attempts.values(), self.clock.now())
 
     def flush(self) -> None:
         """Write down who has polled and what the clocks show; a step of theirs is dealt with first."""
@@ -390,7 +389,12 @@ class ControlPlane(Requests):
 
     def next_wake(self) -> datetime | None:
         """When the next tick has something to do."""
-        if self._due or self._courses.are_due or self.polls.missed or not self._is_sure:
+        if self._due or self._rollout_scheduler.are_due or self.polls.missed or not self._is_sure:
             return self.clock.now()
-        instants = (self._looks.next(), self._courses.next(), self._hands.next_look(), self.polls.next_deadline())
+        instants = (
+            self._looks.next(),
+            self._rollout_scheduler.next(),
+            self._attempt_tracker.next_look(),
+            self.polls.next_deadline(),
+        )
         return min((instant for instant in instants if instant is not None), default=None)

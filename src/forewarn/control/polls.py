@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from forewarn.board.board import Board
 from forewarn.clock import Clock
-from forewarn.control.wakes import Wakes
+from forewarn.control.timer_heap import TimerHeap
 
 
 class PollLedger:
@@ -25,7 +25,7 @@ class PollLedger:
         self._last: dict[str, timedelta] = {}  # in elapsed time, which no step of the wall clock touches
         self._unwritten: set[str] = set()
         self._urgent: set[str] = set()
-        self._deadlines: Wakes[str, timedelta] = Wakes()
+        self._deadlines: TimerHeap[str, timedelta] = TimerHeap()
         self.missed: set[str] = set()  # read as if they were on, when they were not any more
 
     def restore(self, last: Mapping[str, datetime], heard_until: datetime) -> None:

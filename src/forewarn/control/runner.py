@@ -23,6 +23,7 @@ log = get_logger()
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 _PROBE_SECONDS = 1.5  # of real time without a commit; a step of the wall clock is noticed within this, too
 _PLAY_STEP_SECONDS = 0.05
@@ -37,6 +38,10 @@ _STOP_SECONDS = 6.0  # for the store to answer when the service ends
 class _Job(NamedTuple):
     act: Callable[[], Any]
     future: Future[Any]
+    view: Callable[[Any], Any] | None = None  # of the result, after the tick
+
+
+_Done = tuple[_Job, Any, BaseException | None]
 
 
 class Runner:
@@ -84,17 +89,24 @@ class Runner:
 
     def submit(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> Future[R]:
         """Let the plane's thread do it."""
-        future: Future[R] = Future()
+        return self._put(_Job(lambda: act(*args, **kwargs), Future()))
+
+    def _put(self, job: _Job) -> Future[Any]:
         with self._gate:  # nothing comes in behind the last job
             if not self._is_stopping:
-                self._jobs.put(_Job(lambda: act(*args, **kwargs), future))
-                return future
-        future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
-        return future
+                self._jobs.put(job)
+                return job.future
+        job.future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
+        return job.future
 
     async def call(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let the plane's thread do it, and wait for the result without blocking the loop."""
         return await asyncio.wrap_future(self.submit(act, *args, **kwargs))
+
+    async def change(self, act: Callable[[], R], view: Callable[[R], V]) -> V:
+        """Let the plane's thread do it, and view the result there once what it made due has been decided."""
+        viewed: Future[V] = self._put(_Job(act, Future(), view))
+        return await asyncio.wrap_future(viewed)
 
     def _run(self) -> None:
         self._tick()
@@ -102,11 +114,8 @@ class Runner:
             done = self._do_jobs(self._wait_for_jobs())
             self._tick()
             self._probe_now_and_then()
-            for future, result, problem in done:
-                if problem is not None:
-                    future.set_exception(problem)
-                else:
-                    future.set_result(result)
+            for job, result, problem in done:
+                _answer(job, result, problem)
             self._flush_now_and_then()
             self._prune_while_idle()
         self._do_last()
@@ -124,16 +133,16 @@ class Runner:
             pass
         return jobs
 
-    def _do_jobs(self, jobs: list[_Job]) -> list[tuple[Future[Any], Any, BaseException | None]]:
-        done: list[tuple[Future[Any], Any, BaseException | None]] = []
-        for act, future in jobs:
-            if future.set_running_or_notify_cancel():
+    def _do_jobs(self, jobs: list[_Job]) -> list[_Done]:
+        done: list[_Done] = []
+        for job in jobs:
+            if job.future.set_running_or_notify_cancel():
                 try:
-                    done.append((future, act(), None))
+                    done.append((job, job.act(), None))
                 except BaseException as problem:  # noqa: BLE001 - it belongs to whoever asked
                     if isinstance(problem, StoreUnavailable):
                         self._note_outage(problem)
-                    done.append((future, None, problem))
+                    done.append((job, None, problem))
         return done
 
     def _sleep_seconds(self) -> float:
@@ -231,3 +240,16 @@ class Runner:
                 job.future.set_exception(Stopping("The service is stopping.", "Try again when it is back."))
         if self._outage is None:
             self._flush()
+
+
+def _answer(job: _Job, result: object, problem: BaseException | None) -> None:
+    """Tell whoever asked what came of it."""
+    if problem is None and job.view is not None:
+        try:
+            result = job.view(result)
+        except BaseException as trouble:  # noqa: BLE001 - it belongs to whoever asked
+            problem = trouble
+    if problem is None:
+        job.future.set_result(result)
+    else:
+        job.future.set_exception(problem)

@@ -11,7 +11,7 @@ from forewarn.core import steps
 from forewarn.core.decide import Begin, Conclude, Finish, Intent, LetGo, Report, Start
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.placement import Vacancies, may_stay, takes_vms
 from forewarn.core.settle import join
@@ -44,42 +44,42 @@ class Places:
         return vm.host if may_stay(world, operation, vm) else None
 
 
-def carry_out(draft: Draft, intents: Iterable[Intent], rules: Rules) -> list[Attempt]:
+def carry_out(draft: Draft, intents: Iterable[Intent], limits: Limits) -> list[Attempt]:
     """Write the intents into the draft; the attempts to begin once it is committed."""
     to_begin: list[Attempt] = []
     places = Places(draft)
     for intent in intents:
         match intent:
             case Start(operation):
-                steps.start(draft, draft.operation(operation), rules)
+                steps.start(draft, draft.operation(operation), limits)
             case Begin(operation, vms):
                 found = draft.operation(operation)
                 to_begin += [
                     attempt
                     for vm in vms
-                    if (attempt := _record(draft, found, draft.vm(vm), places, rules)) is not None
+                    if (attempt := _record(draft, found, draft.vm(vm), places, limits)) is not None
                 ]
             case Conclude(report):
                 steps.conclude(draft, draft.attempt(report.operation, report.vm), report)
             case LetGo(operation, vms):
                 steps.let_go(draft, draft.operation(operation), vms)
             case Finish(operation):
-                _finish(draft, draft.operation(operation), rules)
+                _finish(draft, draft.operation(operation), limits)
     return to_begin
 
 
-def _finish(draft: Draft, operation: Operation, rules: Rules) -> None:
+def _finish(draft: Draft, operation: Operation, limits: Limits) -> None:
     steps.finish(draft, operation, draft.attempts_of(operation.id))
     if operation.cause is Cause.EVICT:  # where it failed, what it had overtaken concerns the VM again
         for name in operation.targets:
             if (vm := draft.find_vm(name)) is not None:
-                join(draft, vm, rules)
+                join(draft, vm, limits)
 
 
-def _record(draft: Draft, operation: Operation, vm: Vm, places: Places, rules: Rules) -> Attempt | None:
+def _record(draft: Draft, operation: Operation, vm: Vm, places: Places, limits: Limits) -> Attempt | None:
     """An attempt on one machine; None where it has failed before anything was touched."""
     destination = places.destination(operation, vm) if operation.action.needs_host else None
-    attempt = steps.record(draft, operation, vm, destination, rules)
+    attempt = steps.record(draft, operation, vm, destination, limits)
     if operation.action.needs_host and destination is None:
         why = f"no host but {vm.host} may take {vm.name}"
         steps.conclude(draft, attempt, Report(*attempt.key, Outcome.FAILED, why))

@@ -16,7 +16,7 @@ from forewarn.core.operation import Attempt, Operation
 from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.terms import Condition
-from forewarn.core.world import Changes, Deed, Entity, Names, World
+from forewarn.core.world import AuditEntry, Changes, Entity, Names, World
 
 Key = tuple[type, str | tuple[str, str]]
 
@@ -46,7 +46,7 @@ class Draft:
         self.actor = actor
         self.number = world.number + 1
         self._put: dict[Key, Entity] = {}
-        self._deeds: list[Deed] = []
+        self._deeds: list[AuditEntry] = []
         self._new_events = 0
         self._events_put: dict[str, Names] = {}
         self._attempts_put: dict[str, Names] = {}
@@ -178,7 +178,7 @@ class Draft:
         detail: str = "",
     ) -> None:
         """Add a line to the audit."""
-        self._deeds.append(Deed(self.now, self.actor, verb, operation, event, subject, detail))
+        self._deeds.append(AuditEntry(self.now, self.actor, verb, operation, event, subject, detail))
 
     def seal(self) -> Changes:
         """The commit: every scope whose document changed has its next incarnation."""

@@ -1,6 +1,6 @@
 """Faults: what may be put between the service and its guests, or into the engine, so that clients can be tested.
 
-A rule says which fault, for whom and how often. Whether it strikes depends on its seed, on the guest and on how
+A rule says which fault, for whom and how often. Whether it hits depends on its seed, on the guest and on how
 many requests of that guest it has been asked about; never on the time. So a run repeats exactly.
 """
 
@@ -223,8 +223,8 @@ class FaultRule:
             return about is About.DOCUMENT
         return self.options["on"] in {ANY, about}
 
-    def strikes(self, guest: str, number: int) -> bool:
-        """Whether it strikes the guest's request of this number, which counts from 1 under this rule."""
+    def hits(self, guest: str, number: int) -> bool:
+        """Whether it hits the guest's request of this number, which counts from 1 under this rule."""
         if not self.form.takes_pace:
             return number == 1
         if self.count is not None:
@@ -239,12 +239,12 @@ class FaultRule:
         return int.from_bytes(drawn[:_LOT_BYTES]) / (1 << 8 * _LOT_BYTES)
 
     def choose(self, among: int, guest: str, number: int) -> int:
-        """Which of so many things it strikes."""
+        """Which of so many things it hits."""
         return int(self.lot(guest, number, "which") * among)
 
     @property
     def pace(self) -> str:
-        """How often it strikes, for a reader."""
+        """How often it hits, for a reader."""
         what = self.form.target
         if not self.form.takes_pace:
             return "once per guest"

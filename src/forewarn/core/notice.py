@@ -56,7 +56,7 @@ USUAL_SECONDS: Mapping[Kind, int] = MappingProxyType({Kind.FREEZE: 9, Kind.REBOO
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class Limits:
     """The numbers that the rules go by; operators may set them."""
 
     lead: timedelta = timedelta(seconds=5)

@@ -30,7 +30,7 @@ class Step(StrEnum):
     """What moves an operation or an event from one phase to the next."""
 
     ANNOUNCE = "announce"
-    STRIKE = "strike"  # born Started: a failed host, or approval given beforehand
+    BORN_STARTED = "born_started"  # born Started: a failed host, or approval given beforehand
     START = "start"
     COMPLETE = "complete"
     FAIL = "fail"
@@ -39,7 +39,7 @@ class Step(StrEnum):
 
 TRANSITIONS: dict[tuple[Phase | None, Step], Phase] = {
     (None, Step.ANNOUNCE): Phase.SCHEDULED,
-    (None, Step.STRIKE): Phase.STARTED,
+    (None, Step.BORN_STARTED): Phase.STARTED,
     (Phase.SCHEDULED, Step.START): Phase.STARTED,
     (Phase.SCHEDULED, Step.CANCEL): Phase.CANCELLED,
     (Phase.STARTED, Step.COMPLETE): Phase.COMPLETED,

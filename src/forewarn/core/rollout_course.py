@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 from forewarn.core.availability import Shortfall, has_minimum, would_leave
 from forewarn.core.draft import Draft
-from forewarn.core.health import NotYet
+from forewarn.core.health import Answers, NotYet, no_answers
 from forewarn.core.holds import WindowClosed, clock_time, holds
-from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.notice import Limits, notice_ends
 from forewarn.core.phase import Phase
 from forewarn.core.placement import Vacancies
 from forewarn.core.requests.hosts import Maintenance, maintain
@@ -30,14 +30,6 @@ HEALTH_EVERY = timedelta(seconds=5)  # how often an unhealthy wave is looked at 
 _MOST_NAMED = 3
 _MOMENT = timedelta(seconds=1)
 _WHILE_HELD = timedelta(minutes=1)  # how often work is looked at whose time has come and whose window is open
-
-# What the check of a set has said since an instant: None if all is well or there is none, else why not.
-Verdict = Callable[[str, datetime], str | None]
-
-
-def no_checks(_set_name: str, _since: datetime) -> str | None:
-    """Nobody has a check of its own: the driver's word is all there is."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +51,7 @@ class Outlook:
     withdraw: list[tuple[Turn, str]] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     looks: list[datetime] = field(default_factory=list)  # when else to look again
+    checks: dict[str, datetime] = field(default_factory=dict)  # sets whose health matters, and since when
     waits_for_vms: bool = False  # it may go on as soon as a VM comes up
 
     @property
@@ -67,8 +60,8 @@ class Outlook:
         return min((*self.looks, *(wait.until for wait in self.waits if wait.until is not None)), default=None)
 
 
-def look(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_checks) -> Outlook:
-    """What is to be done about a rollout now, and what it waits for."""
+def look(world: World, rollout: Rollout, now: datetime, answers: Answers = no_answers) -> Outlook:
+    """What is to be done about a rollout now, what it waits for, and which health checks that depends on."""
     found = Outlook()
     if rollout.state is not RolloutState.RUNNING:
         return found
@@ -82,7 +75,7 @@ def look(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_ch
     if wave is None:
         found.is_over = not book.postponed
         return found
-    _look_at_gate(world, rollout, wave, now, verdict, found)
+    _look_at_gate(world, rollout, wave, now, answers, found)
     if not found.waits and not found.pause_because and not found.withdraw:
         _look_at_turns(world, rollout, wave, now, found)
     return found
@@ -99,7 +92,7 @@ def _too_many_failed(rollout: Rollout, book: RolloutBook, failed: list[str]) -> 
 
 
 def _look_at_gate(
-    world: World, rollout: Rollout, wave: int, now: datetime, verdict: Verdict, found: Outlook
+    world: World, rollout: Rollout, wave: int, now: datetime, answers: Answers, found: Outlook
 ) -> None:
     book, work = world.book_of(rollout.id), rollout.work
     if book.has_entered(wave) or book.last_end is None or rollout.waived_wave == wave:
@@ -109,7 +102,7 @@ def _look_at_gate(
         found.waits.append(Wait(f"the soak of the last wave to end at {clock_time(soaked, now)}", soaked))
         return
     touched = book.last_touched(wave)
-    ill = dict(_unhealthy(world, touched, book.last_end, verdict))
+    ill = dict(_unhealthy(world, touched, book.last_end, answers, found))
     if not ill:
         return
     limit = max(soaked, rollout.resumed_at or soaked) + work.health_wait
@@ -129,9 +122,11 @@ def _look_at_gate(
         )
 
 
-def _unhealthy(world: World, touched: list[str], since: datetime, verdict: Verdict) -> Iterator[tuple[str, str]]:
+def _unhealthy(
+    world: World, touched: list[str], since: datetime, answers: Answers, found: Outlook
+) -> Iterator[tuple[str, str]]:
     """The VMs that are not well, and why: by the driver's word, then by the check of their set."""
-    verdicts: dict[str, str | None] = {}
+    answered: dict[str, str | None] = {}
     for name in touched:
         vm = world.vms.get(name)
         if vm is None:
@@ -141,9 +136,10 @@ def _unhealthy(world: World, touched: list[str], since: datetime, verdict: Verdi
             continue
         if vm.set_name is None:
             continue
-        if vm.set_name not in verdicts:
-            verdicts[vm.set_name] = verdict(vm.set_name, since)
-        if why := verdicts[vm.set_name]:
+        if vm.set_name not in answered:
+            found.checks[vm.set_name] = since
+            answered[vm.set_name] = answers(vm.set_name, since)
+        if why := answered[vm.set_name]:
             yield name, why
 
 
@@ -293,13 +289,13 @@ def _recovered(world: World, rollout: Rollout, host: str, now: datetime) -> tupl
     return earliest, why
 
 
-def waiting_for(world: World, rollout: Rollout, now: datetime, verdict: Verdict = no_checks) -> list[str]:
+def waiting_for(world: World, rollout: Rollout, now: datetime, answers: Answers = no_answers) -> list[str]:
     """What a rollout waits for, in words with names and times."""
     if rollout.state is RolloutState.PAUSED:
         return [f"somebody to resume it: {rollout.reason}"]
     if not rollout.state.is_open:
         return []
-    words = [wait.words for wait in look(world, rollout, now, verdict).waits]
+    words = [wait.words for wait in look(world, rollout, now, answers).waits]
     for each in world.book_of(rollout.id).operations():
         operation = world.operations.get(each)
         if operation is None:
@@ -314,7 +310,7 @@ def waiting_for(world: World, rollout: Rollout, now: datetime, verdict: Verdict 
 # Writing.
 
 
-def move_on(draft: Draft, rollout: Rollout, found: Outlook, rules: Rules, new_id: Callable[[], str]) -> None:
+def move_on(draft: Draft, rollout: Rollout, found: Outlook, limits: Limits, new_id: Callable[[], str]) -> None:
     """Write into the draft what a look has found."""
     if found.pause_because:
         stop_for_now(draft, rollout, found.pause_because)
@@ -326,10 +322,10 @@ def move_on(draft: Draft, rollout: Rollout, found: Outlook, rules: Rules, new_id
     for turn, why in found.withdraw:
         _call_off(draft, turn, why)
     for turn, start in found.announce:
-        _announce(draft, rollout, turn, start, rules, new_id())
+        _announce(draft, rollout, turn, start, limits, new_id())
 
 
-def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules: Rules, operation: str) -> None:
+def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, limits: Limits, operation: str) -> None:
     work = rollout.work
     asked = Maintenance(
         kind=work.kind,
@@ -339,7 +335,7 @@ def _announce(draft: Draft, rollout: Rollout, turn: Turn, start: datetime, rules
         description=work.description or None,
         is_forced=work.is_forced(start),
     )
-    if refusal := maintain(draft, turn.host, asked, operation, rules):
+    if refusal := maintain(draft, turn.host, asked, operation, limits):
         why = refusal.message
         draft.put(replace(turn, state=TurnState.FAILED, ended_at=draft.now, reason=why))
         draft.note("fail", subject=turn.host, detail=f"{rollout.title}: {why}")

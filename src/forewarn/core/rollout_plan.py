@@ -15,7 +15,7 @@ from heapq import heapreplace
 from itertools import count
 
 from forewarn.core.fleet import Host, domains_of
-from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.notice import Limits, notice_ends
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.rollout import Work
 from forewarn.core.terms import Condition, Kind
@@ -149,10 +149,10 @@ def natural(name: str) -> tuple[object, ...]:
     return tuple((int(part), "") if part.isdigit() else (-1, part) for part in _NUMBERS.split(name))
 
 
-def usual_length(kind: Kind, seconds: int, rules: Rules) -> timedelta:
+def usual_length(kind: Kind, seconds: int, limits: Limits) -> timedelta:
     """How long work on a host takes as a rule, the lead included."""
-    seconds = seconds if seconds >= 0 else rules.usual_seconds[kind]
-    return rules.lead + timedelta(seconds=seconds)
+    seconds = seconds if seconds >= 0 else limits.usual_seconds[kind]
+    return limits.lead + timedelta(seconds=seconds)
 
 
 def first_start(work: Work, at: datetime, needed: timedelta) -> datetime | None:
@@ -166,10 +166,10 @@ def first_start(work: Work, at: datetime, needed: timedelta) -> datetime | None:
     return fitting
 
 
-def forecast(stops: Sequence[Stop], work: Work, now: datetime, rules: Rules) -> list[Forecast] | Refusal:
+def forecast(stops: Sequence[Stop], work: Work, now: datetime, limits: Limits) -> list[Forecast] | Refusal:
     """What will be when, if nobody else's work stands in the way; or that the window never fits."""
     usual = work.expected
-    at_most = rules.lead + rules.action_limit + _MOMENT
+    at_most = limits.lead + limits.action_limit + _MOMENT
     rows: list[Forecast] = []
     for slow, quick in zip(
         _Walk(work, now, usual, at_most, work.soak + work.health_wait).over(stops),

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import AvailabilitySet, ScaleSet, Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.rollout_turns import keep_turns
@@ -21,7 +21,7 @@ from forewarn.core.terms import Action, Cause, VmState
 _FOR_STOPPED_VMS = frozenset({Action.START, Action.DELETE, Action.DEALLOCATE})
 
 
-def settle(draft: Draft, rules: Rules) -> None:
+def settle(draft: Draft, limits: Limits) -> None:
     """Bring announced work on hosts in line with the VMs that the draft changes."""
     for operation in draft.changed_operations():
         if operation.cause is Cause.DELETE and operation.phase in {Phase.CANCELLED, Phase.FAILED}:
@@ -33,7 +33,7 @@ def settle(draft: Draft, rules: Rules) -> None:
             if vm.is_gone:
                 _clear_away(draft, vm)
             else:
-                join(draft, vm, rules)
+                join(draft, vm, limits)
     keep_turns(draft)
 
 
@@ -101,17 +101,17 @@ def _has_members(draft: Draft, scope: Scope) -> bool:
     return any(vm.scope == scope.id and not vm.is_gone for vm in (*known, *draft.changed_vms()))
 
 
-def join(draft: Draft, vm: Vm, rules: Rules) -> None:
+def join(draft: Draft, vm: Vm, limits: Limits) -> None:
     """Give a VM its own notice of whatever is announced for the host it is on."""
     if not vm.is_on_host:
         return
     for known in list(draft.world.operations_on_host(vm.host)):
         operation = draft.operation(known.id)
         if operation.phase is Phase.SCHEDULED and vm.name not in operation.targets:
-            admit(draft, operation, vm, rules)
+            admit(draft, operation, vm, limits)
 
 
-def admit(draft: Draft, operation: Operation, vm: Vm, rules: Rules) -> None:
+def admit(draft: Draft, operation: Operation, vm: Vm, limits: Limits) -> None:
     """Add a VM to an announced operation, with the least notice of its kind from now."""
     kind = operation.kind
     if kind is None:
@@ -119,4 +119,4 @@ def admit(draft: Draft, operation: Operation, vm: Vm, rules: Rules) -> None:
     operation = replace(operation, targets=(*operation.targets, vm.name))
     draft.put(operation)
     draft.note("admit", operation=operation.id, subject=vm.name, detail=f"{vm.name} came to {vm.host}")
-    add_event(draft, operation, [vm], rules.least_notice[kind])
+    add_event(draft, operation, [vm], limits.least_notice[kind])

@@ -14,7 +14,7 @@ from forewarn.core.decide import Report
 from forewarn.core.draft import Draft
 from forewarn.core.event import Approval, Event
 from forewarn.core.fleet import ScaleSet, Vm
-from forewarn.core.notice import Rules, notice_ends
+from forewarn.core.notice import Limits, notice_ends
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase, Step, after
 from forewarn.core.placement import lands_beside_another_domain
@@ -38,14 +38,14 @@ def announce(draft: Draft, operation: Operation, vms: Sequence[Vm], notice: time
     _open(draft, operation, vms, notice)
 
 
-def strike(draft: Draft, operation: Operation, vms: Sequence[Vm], rules: Rules) -> None:
+def born_started(draft: Draft, operation: Operation, vms: Sequence[Vm], limits: Limits) -> None:
     """Open an operation that is Started from the first; its guests still get the lead."""
     operation = replace(
         operation,
-        phase=after(None, Step.STRIKE, of=f"operation {operation.id}"),
+        phase=after(None, Step.BORN_STARTED, of=f"operation {operation.id}"),
         targets=tuple(vm.name for vm in vms),
         started_at=draft.now,
-        begin_at=draft.now + rules.lead,
+        begin_at=draft.now + limits.lead,
     )
     _open(draft, operation, vms, timedelta(0))
 
@@ -123,11 +123,11 @@ def approve(draft: Draft, event: Event, by: str) -> None:
     draft.note("approve", operation=event.operation, event=event.id, subject=by)
 
 
-def start(draft: Draft, operation: Operation, rules: Rules) -> None:
+def start(draft: Draft, operation: Operation, limits: Limits) -> None:
     """Say Started; guests that see it get the lead before anything is touched."""
     phase = after(operation.phase, Step.START, of=f"operation {operation.id}")
     events = [event for event in draft.events_of(operation.id) if event.phase.is_open]
-    lead = rules.lead if events else timedelta(0)
+    lead = limits.lead if events else timedelta(0)
     draft.put(replace(operation, phase=phase, started_at=draft.now, begin_at=draft.now + lead))
     for event in events:
         phase = after(event.phase, Step.START, of=f"event {event.short_id}")
@@ -138,14 +138,14 @@ def start(draft: Draft, operation: Operation, rules: Rules) -> None:
     draft.note("start", operation=operation.id, subject=operation.title)
 
 
-def record(draft: Draft, operation: Operation, vm: Vm, destination: str | None, rules: Rules) -> Attempt:
+def record(draft: Draft, operation: Operation, vm: Vm, destination: str | None, limits: Limits) -> Attempt:
     """Write down that a machine is about to be touched."""
     attempt = Attempt(
         operation=operation.id,
         vm=vm.name,
         action=operation.action,
         recorded_at=draft.now,
-        deadline_at=draft.now + rules.action_limit,
+        deadline_at=draft.now + limits.action_limit,
         host=vm.host,
         destination=destination,
         duration_seconds=operation.duration_seconds,

@@ -21,7 +21,7 @@ from forewarn.core.terms import Action, VmState
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditEntry:
     """One line of the audit: who did what, when."""
 
     at: datetime
@@ -56,7 +56,7 @@ class Changes:
     number: int
     entities: tuple[Entity, ...] = ()
     seen: tuple[int, ...] = ()  # the version that each entity replaces; 0: it is new
-    deeds: tuple[Deed, ...] = ()
+    deeds: tuple[AuditEntry, ...] = ()
 
 
 Names = dict[str, None]  # an ordered set of names

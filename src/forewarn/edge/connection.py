@@ -13,10 +13,10 @@ from functools import partial
 
 from forewarn.board.board import Guest
 from forewarn.core.refusal import Refusal
-from forewarn.edge.counter import APPROVED, FirstPoll, Hold, read_events, read_instance, serve
-from forewarn.edge.desk import Desk, Gate, Judged
+from forewarn.edge.context import EdgeContext, Gate, Judged
 from forewarn.edge.held import HeldRequest, Pause
 from forewarn.edge.reading import RequestReader
+from forewarn.edge.responses import APPROVED, FirstPoll, Hold, read_events, read_instance, serve
 from forewarn.errors import ForewarnError, Stopping
 from forewarn.logs import get_logger
 from forewarn.wire.http import CLOSE, KEEP_ALIVE, Answer, without_body
@@ -48,8 +48,8 @@ class GuestConnection(asyncio.Protocol):
     is_choked = False
     active_at = 0.0
 
-    def __init__(self, desk: Desk, resolve: Resolve) -> None:
-        self._desk = desk
+    def __init__(self, context: EdgeContext, resolve: Resolve) -> None:
+        self._context = context
         self._resolve = resolve
 
     # The transport's calls.
@@ -62,18 +62,18 @@ class GuestConnection(asyncio.Protocol):
             self._is_ended = True
             self._transport.abort()
             return
-        desk = self._desk
+        context = self._context
         self._address = peer[0]
-        self._gate = desk.gate_at(transport.get_extra_info("sockname")[0])
-        self.active_at = desk.now()
+        self._gate = context.gate_at(transport.get_extra_info("sockname")[0])
+        self.active_at = context.now()
         guest = self._guest = self._resolve(self._address)
-        owner = guest or desk.strangers
+        owner = guest or context.strangers
         owner.connections += 1
-        desk.connections.add(self)
-        limits = desk.limits
+        context.connections.add(self)
+        limits = context.limits
         if guest is not None and guest.connections > limits.connections_per_guest:
             self._send(errors.TOO_MANY_CONNECTIONS, CLOSE)
-        elif len(desk.connections) > limits.connections or (
+        elif len(context.connections) > limits.connections or (
             guest is None and owner.connections > limits.connections_of_strangers
         ):
             self._send(errors.LISTENER_FULL, CLOSE)
@@ -81,9 +81,9 @@ class GuestConnection(asyncio.Protocol):
     def connection_lost(self, _problem: Exception | None) -> None:
         """Forget the client and whatever was under way for it."""
         self._is_ended = True
-        if self in self._desk.connections:  # it was counted
-            self._desk.connections.remove(self)
-            (self._guest or self._desk.strangers).connections -= 1
+        if self in self._context.connections:  # it was counted
+            self._context.connections.remove(self)
+            (self._guest or self._context.strangers).connections -= 1
         if self._hold is not None:
             self._hold.drop()
         if self._task is not None:
@@ -91,8 +91,8 @@ class GuestConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Answer at once what was judged before; read everything else."""
-        desk = self._desk
-        now = self.active_at = desk.now()
+        context = self._context
+        now = self.active_at = context.now()
         judged = self._gate.remembered.get(data)
         guest = self._guest
         if (
@@ -106,19 +106,19 @@ class GuestConnection(asyncio.Protocol):
         ):
             self._read(data)
             return
-        if not desk.limiter.admits(guest, now):
+        if not context.limiter.admits(guest, now):
             self._send(errors.TOO_MANY_REQUESTS, CLOSE if judged.closes else b"")
             return
         panel = guest.panel
         panel.polled_at = guest.polled_at = now
-        desk.polled[panel] = None
-        desk.tally.polls += 1
+        context.polled[panel] = None
+        context.tally.polls += 1
         page, version = panel.page, judged.version
-        ready = None if judged.tags is None else page.unchanged(version, judged.tags, desk.date)
+        ready = None if judged.tags is None else page.unchanged(version, judged.tags, context.date)
         if ready is None:
             ready = page.ready[version.index]
-            if ready is None or ready.date is not desk.date:
-                ready = page.refresh(version, desk.date)
+            if ready is None or ready.date is not context.date:
+                ready = page.refresh(version, context.date)
         if judged.closes:
             self._is_ended = True
             self._transport.write(ready.last)
@@ -150,7 +150,7 @@ class GuestConnection(asyncio.Protocol):
         if self._is_ended:
             return
         if self._reader is None or self._queue is None:
-            self._reader = RequestReader(self._desk.limits, self._desk.now)
+            self._reader = RequestReader(self._context.limits, self._context.now)
             self._queue = deque()
         reader, queue = self._reader, self._queue
         is_alone = reader.incoming is None and not self._is_busy and not queue
@@ -203,11 +203,11 @@ class GuestConnection(asyncio.Protocol):
         self._read_on_or_wait()
 
     def _answer(self, request: Request, ending: bytes, whole: bytes | None) -> None:
-        desk, guest = self._desk, self._caller()
+        context, guest = self._context, self._caller()
         if guest is None:
             self._send(errors.UNKNOWN_CALLER, ending, request)
             return
-        if not desk.limiter.admits(guest, desk.now()):
+        if not context.limiter.admits(guest, context.now()):
             self._send(errors.TOO_MANY_REQUESTS, ending, request)
             return
         wish = judge(request, self._gate.hosts)
@@ -215,16 +215,16 @@ class GuestConnection(asyncio.Protocol):
             self._send(wish, ending, request)
             return
         if whole is not None and isinstance(wish, ReadEvents) and not wish.wait_seconds and ending != KEEP_ALIVE:
-            desk.remember(self._gate, whole, Judged(wish.version, wish.if_none_match, closes=ending == CLOSE))
+            context.remember(self._gate, whole, Judged(wish.version, wish.if_none_match, closes=ending == CLOSE))
         self._grant(wish, guest, ending, request)
 
     def _grant(self, wish: Wish, guest: Guest, ending: bytes, request: Request) -> None:
         """Answer a wish, at once or when what it needs has happened."""
-        desk = self._desk
+        context = self._context
         if isinstance(wish, ReadInstance):
-            self._send(read_instance(wish, guest, self._address, desk.board, desk.site), ending, request)
+            self._send(read_instance(wish, guest, self._address, context.board, context.site), ending, request)
             return
-        outcome = serve(wish, guest, desk.now())
+        outcome = serve(wish, guest, context.now())
         if isinstance(outcome, Answer):
             if isinstance(wish, ReadEvents):
                 self._note_poll(guest)
@@ -243,15 +243,15 @@ class GuestConnection(asyncio.Protocol):
         guest = self._guest
         if guest is not None and not guest.is_gone:
             return guest
-        (guest or self._desk.strangers).connections -= 1
+        (guest or self._context.strangers).connections -= 1
         guest = self._guest = self._resolve(self._address)
-        (guest or self._desk.strangers).connections += 1
+        (guest or self._context.strangers).connections += 1
         return guest
 
     def _note_poll(self, guest: Guest) -> None:
-        guest.polled_at = guest.panel.polled_at = self._desk.now()
-        self._desk.polled[guest.panel] = None
-        self._desk.tally.polls += 1
+        guest.polled_at = guest.panel.polled_at = self._context.now()
+        self._context.polled[guest.panel] = None
+        self._context.tally.polls += 1
 
     def _read_again(self, wish: ReadEvents) -> Answer:
         """The document, or 304, for whoever is calling by now."""
@@ -272,9 +272,9 @@ class GuestConnection(asyncio.Protocol):
 
     async def _see_through(self, act: Callable[[], Awaitable[Answer]], ending: bytes) -> None:
         """Answer when it is done, and also when it is not."""
-        desk = self._desk
+        context = self._context
         try:
-            async with asyncio.timeout(desk.limits.commit_seconds + desk.first_call_delay):
+            async with asyncio.timeout(context.limits.commit_seconds + context.first_call_delay):
                 answer = await act()
         except Stopping:
             answer = errors.STOPPING
@@ -286,19 +286,19 @@ class GuestConnection(asyncio.Protocol):
         self._resume(answer, ending)
 
     async def _approve(self, wish: ApproveEvents, guest: Guest) -> Answer:
-        refusal = await self._desk.approve(guest.vm.name, wish.event_ids)
+        refusal = await self._context.approve(guest.vm.name, wish.event_ids)
         if isinstance(refusal, Refusal):
             return errors.bad_payload(refusal.message)
         self._note_poll(guest)
-        self._desk.tally.approvals += 1
+        self._context.tally.approvals += 1
         return APPROVED
 
     async def _first_poll(self, wish: ReadEvents, guest: Guest) -> Answer:
-        desk, panel = self._desk, guest.panel
-        desk.begin_first_call(panel)
-        if not panel.is_on and await desk.first_poll(guest.vm.name) is not None:
+        context, panel = self._context, guest.panel
+        context.begin_first_call(panel)
+        if not panel.is_on and await context.first_poll(guest.vm.name) is not None:
             return errors.UNKNOWN_CALLER
-        await desk.until_ready(panel)
+        await context.until_ready(panel)
         return self._read_again(wish)
 
     def _end_hold(self, wish: ReadEvents, ending: bytes) -> None:
@@ -315,17 +315,17 @@ class GuestConnection(asyncio.Protocol):
         """The present request is answered: go on with the next."""
         self._task = None
         self._is_busy = False
-        self.active_at = self._desk.now()
+        self.active_at = self._context.now()
         self._send(answer, ending)
         self._go_on()
 
     def _send(self, answer: Answer, ending: bytes, request: Request | None = None) -> None:
         if answer.status >= 400:  # noqa: PLR2004 - HTTP's own border
-            self._desk.tally.refused[answer.status] += 1
+            self._context.tally.refused[answer.status] += 1
         if request is not None and request.method == "HEAD":
             answer = without_body(answer)
         is_last = self._is_last(ending)
-        self._transport.write(answer.encode(self._desk.date + (CLOSE if is_last else ending)))
+        self._transport.write(answer.encode(self._context.date + (CLOSE if is_last else ending)))
         if is_last:
             self._hang_up()
 
@@ -341,7 +341,7 @@ class GuestConnection(asyncio.Protocol):
 
     def sweep(self, now: float) -> None:
         """Hang up on a client that has been silent in the middle of something, or for too long."""
-        limits = self._desk.limits
+        limits = self._context.limits
         quiet = now - self.active_at
         incoming = None if self._reader is None else self._reader.incoming
         is_leaving = self._transport.is_closing()  # once it has taken the last answer

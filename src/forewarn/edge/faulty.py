@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from forewarn.board.board import Panel
-from forewarn.board.faults import Stroke
+from forewarn.board.faults import FaultHit
 from forewarn.core.fault import DOCUMENT_MEMBERS, About, Fault, FaultRule, Target
 from forewarn.wire.http import Answer, answer, to_json
 from forewarn.wire.imds import errors
@@ -39,7 +39,7 @@ _PROXY_PAGE = (
 )
 
 Document = dict[str, Any]
-Change = Callable[[Stroke, Document], list[str] | None]
+Change = Callable[[FaultHit, Document], list[str] | None]
 
 
 class Spoiled(NamedTuple):
@@ -76,15 +76,15 @@ def changes_document(rule: FaultRule) -> bool:
     return rule.form.target is Target.POLL and rule.name is not Fault.FIRST_CALL
 
 
-def spoil(stroke: Stroke, panel: Panel, version: EventsVersion) -> Spoiled | None:
+def spoil(hit: FaultHit, panel: Panel, version: EventsVersion) -> Spoiled | None:
     """What the guest is answered instead of its document; None: there is nothing in it to be changed."""
-    rule, whole = stroke.rule, panel.page.answer(version)
+    rule, whole = hit.rule, panel.page.answer(version)
     if rule.name is Fault.TRUNCATED:
         return _truncated(rule, whole)
     if rule.name is Fault.STALE:
         return None if panel.previous is None else _stale(whole, panel.previous.answer(version))
     document = msgspec.json.decode(whole.body)
-    events = _CHANGES[rule.name](stroke, document)
+    events = _CHANGES[rule.name](hit, document)
     if events is None:
         return None
     skew = rule.seconds if rule.name is Fault.CLOCK_SKEW else 0
@@ -124,13 +124,13 @@ def _ids(events: list[Document]) -> list[str]:
     return [each["EventId"] for each in events]
 
 
-def _null_events(_stroke: Stroke, document: Document) -> list[str]:
+def _null_events(_hit: FaultHit, document: Document) -> list[str]:
     told, document["Events"] = _events(document), None
     return _ids(told)
 
 
-def _missing_members(stroke: Stroke, document: Document) -> list[str] | None:
-    members = cast("tuple[str, ...]", stroke.rule.options["members"])
+def _missing_members(hit: FaultHit, document: Document) -> list[str] | None:
+    members = cast("tuple[str, ...]", hit.rule.options["members"])
     events = _events(document)
     concerned = [event for event in events if "Events" in members or any(each in event for each in members)]
     told = _ids(concerned)
@@ -141,22 +141,22 @@ def _missing_members(stroke: Stroke, document: Document) -> list[str] | None:
     return told if told or whole else None
 
 
-def _duplicated(stroke: Stroke, document: Document) -> list[str] | None:
+def _duplicated(hit: FaultHit, document: Document) -> list[str] | None:
     events = _events(document)
     if not events:
         return None
-    which = stroke.choose(len(events))
+    which = hit.choose(len(events))
     events.insert(which, events[which])
     return [events[which]["EventId"]]
 
 
-def _lost(stroke: Stroke, document: Document) -> list[str] | None:
+def _lost(hit: FaultHit, document: Document) -> list[str] | None:
     events = _events(document)
-    return [events.pop(stroke.choose(len(events)))["EventId"]] if events else None
+    return [events.pop(hit.choose(len(events)))["EventId"]] if events else None
 
 
-def _clock_skew(stroke: Stroke, document: Document) -> list[str]:
-    by = timedelta(seconds=stroke.rule.seconds)
+def _clock_skew(hit: FaultHit, document: Document) -> list[str]:
+    by = timedelta(seconds=hit.rule.seconds)
     dated = [event for event in _events(document) if event["NotBefore"]]
     for event in dated:
         event["NotBefore"] = rfc1123(_parse(event["NotBefore"]) + by)

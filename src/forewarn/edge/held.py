@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from forewarn.board.board import Guest
-from forewarn.edge.counter import has_news
+from forewarn.edge.responses import has_news
 from forewarn.wire.imds.request import ReadEvents
 
 

@@ -12,7 +12,7 @@ _ROUNDING = 1e-6  # seconds; sums of fractions are not exact
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class GuestLimits:
     """What guests may ask of the listener."""
 
     requests_per_second: float = 5  # 0: no limit

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import httptools
 
-from forewarn.edge.limits import Limits
+from forewarn.edge.limits import GuestLimits
 from forewarn.wire.http import CLOSE, KEEP_ALIVE, Answer
 from forewarn.wire.imds import errors
 from forewarn.wire.imds.request import Request
@@ -40,7 +40,7 @@ class Incoming:
 class RequestReader:
     """Reads what one client sends; after an objection it reads nothing more."""
 
-    def __init__(self, limits: Limits, now: Callable[[], float]) -> None:
+    def __init__(self, limits: GuestLimits, now: Callable[[], float]) -> None:
         self._limits = limits
         self._now = now
         self._parser: Any = httptools.HttpRequestParser(self)

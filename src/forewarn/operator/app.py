@@ -35,8 +35,8 @@ from forewarn.operator import (
     webhooks,
 )
 from forewarn.operator.arm import availability_sets, groups, operations, resources, scale_sets, vms
-from forewarn.operator.arm.desk import ArmEndpoint
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office, route
+from forewarn.operator.arm.endpoint import ArmEndpoint
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, OperatorContext, route
 from forewarn.operator.guard import Guard
 from forewarn.operator.openapi import openapi
 from forewarn.operator.refusals import Trouble, refuse
@@ -124,14 +124,14 @@ def _routes() -> list[tuple[Endpoint, Route]]:
     return [(endpoint, route(endpoint)) for endpoint in ROUTES]
 
 
-def make_app(office: Office) -> Starlette:
+def make_app(context: OperatorContext) -> Starlette:
     """The application; has to be made on the loop that will serve it."""
     public = [made for endpoint, made in _routes() if endpoint.needs is None]
     app = Starlette(
         routes=[made for _, made in _routes()],
-        middleware=[Middleware(Guard, office.sign_in, public, office.strangers)],
+        middleware=[Middleware(Guard, context.sign_in, public, context.strangers)],
         exception_handlers={HTTPException: refuse_route, 500: refuse_route},
     )
-    app.state.office = office
-    app.state.stream = stream.Stream(office, asyncio.get_running_loop())
+    app.state.context = context
+    app.state.stream = stream.Stream(context, asyncio.get_running_loop())
     return app

@@ -50,7 +50,7 @@ async def show_audit(call: Call, _: Nothing) -> Audit | Response | Refusal:
         before = _cursor(page)
     except Malformed as problem:
         return problem.refusal
-    wanted = await call.on_plane(_checked, call.office.plane, asked)
+    wanted = await call.on_plane(_checked, call.context.plane, asked)
     if isinstance(wanted, Refusal):
         return wanted
     if in_csv:
@@ -59,7 +59,7 @@ async def show_audit(call: Call, _: Nothing) -> Audit | Response | Refusal:
     found = await _read(call, wanted, before, page.limit + 1)
     views = [deed_view(each.deed) for each in found[: page.limit]]
     following = str(found[page.limit - 1].number) if len(found) > page.limit else None
-    return Audit(views, following, kept_by(call.office.plane.retention))
+    return Audit(views, following, kept_by(call.context.plane.retention))
 
 
 def _cursor(page: Page) -> int | None:

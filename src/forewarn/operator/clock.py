@@ -41,7 +41,7 @@ def _view(plane: ControlPlane, timekeeper: Timekeeper | None) -> ClockView:
 
 async def show_clock(call: Call, _: Nothing) -> ClockView:
     """What time it is for maintenance."""
-    return await call.on_plane(_view, call.office.plane, call.office.timekeeper)
+    return await call.on_plane(_view, call.context.plane, call.context.timekeeper)
 
 
 def find_fault(body: ClockBody) -> Refusal | None:
@@ -59,7 +59,7 @@ def find_fault(body: ClockBody) -> Refusal | None:
 
 async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
     """Move a virtual clock; answered when all that was due has been done."""
-    timekeeper = call.office.timekeeper
+    timekeeper = call.context.timekeeper
     if fault := find_fault(body):
         return fault
     if timekeeper is None:
@@ -68,13 +68,16 @@ async def move_clock(call: Call, body: ClockBody) -> ClockView | Refusal:
             "The service runs on the system clock, which cannot be moved.",
             "Serve with --clock virtual to move time by hand.",
         )
+    return await call.change(lambda _: _move(timekeeper, body), lambda plane, _: _view(plane, timekeeper))
+
+
+def _move(timekeeper: Timekeeper, body: ClockBody) -> None:
     if body.advance_seconds is not None:
-        await call.on_plane(timekeeper.advance, timedelta(seconds=body.advance_seconds))
+        timekeeper.advance(timedelta(seconds=body.advance_seconds))
     elif body.until is not None:
-        await call.on_plane(timekeeper.next)
+        timekeeper.next()
     elif body.rate is not None:
-        await call.on_plane(timekeeper.play, body.rate)
-    return await show_clock(call, Nothing())
+        timekeeper.play(body.rate)
 
 
 ENDPOINTS = [

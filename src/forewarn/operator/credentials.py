@@ -107,7 +107,7 @@ def _state(credential: Credential, now: datetime) -> State:
 
 
 def _told(call: Call, credential: Credential) -> dict[str, Any]:
-    sign_in = call.office.sign_in
+    sign_in = call.context.sign_in
     return fields_of(credential, sign_in.now(), sign_in.tenant, sign_in.uses.last(credential.id))
 
 
@@ -118,7 +118,7 @@ async def _list(kind: CredentialKind, call: Call, _: Nothing) -> TokenList | Pri
     # A name may be used again; a blank sorts before all that a name may hold.
     named = {
         f"{each.name} {micros(each.created_at):020d} {each.id}": each
-        for each in call.office.sign_in.keyring.everyone
+        for each in call.context.sign_in.keyring.everyone
         if each.kind is kind
     }
     keys, following = paged(named, page)
@@ -133,7 +133,7 @@ async def _create(
 ) -> TokenIssued | PrincipalIssued | Refusal:
     lasts = None if body.expires_in_seconds is None else timedelta(seconds=body.expires_in_seconds)
     wanted = Wanted(kind, body.name, body.role, lasts)
-    issued = await call.on_plane(call.office.register.create, wanted, call.actor)
+    issued = await call.on_plane(call.context.register.create, wanted, call.actor)
     if isinstance(issued, Refusal):
         return issued
     told = _told(call, issued.credential)
@@ -143,7 +143,7 @@ async def _create(
 
 
 async def _revoke(kind: CredentialKind, call: Call, _: Nothing) -> TokenView | PrincipalView | Refusal:
-    revoked = await call.on_plane(call.office.register.revoke, kind, call.path("name"), call.actor)
+    revoked = await call.on_plane(call.context.register.revoke, kind, call.path("name"), call.actor)
     if isinstance(revoked, Refusal):
         return revoked
     told = _told(call, revoked)

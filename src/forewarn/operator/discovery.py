@@ -91,7 +91,7 @@ async def show_openid(version: str, call: Call, _: Nothing) -> OpenIdConfigurati
     """Where a client of this tenant gets its tokens."""
     if problem := judge_tenant(call, "invalid_tenant", _ANY_TENANT):
         return answer_problem(call, problem)
-    here = f"{base_of(call.request.scope)}/{call.office.sign_in.tenant}"  # also for who asks for any tenant
+    here = f"{base_of(call.request.scope)}/{call.context.sign_in.tenant}"  # also for who asks for any tenant
     return OpenIdConfiguration(
         token_endpoint=f"{here}/oauth2{version}/token",
         authorization_endpoint=f"{here}/oauth2{version}/authorize",

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import msgspec
 
+from forewarn.control.commit import CommandTarget
 from forewarn.control.dry_run import DryRun
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Requests
 from forewarn.core.refusal import Refusal
 from forewarn.operator.endpoint import Call
 from forewarn.wire.rest import EventView, OperationView, event_view, operation_view
@@ -28,7 +28,7 @@ class DryRunResult(msgspec.Struct):
     ]
 
 
-async def dry_run(call: Call, act: Callable[[Requests], object]) -> DryRunResult | Refusal:
+async def dry_run(call: Call, act: Callable[[CommandTarget], object]) -> DryRunResult | Refusal:
     """Carry out the request on a copy of the world, and tell what came of it."""
 
     def run(plane: ControlPlane) -> DryRunResult | Refusal:
@@ -36,7 +36,7 @@ async def dry_run(call: Call, act: Callable[[Requests], object]) -> DryRunResult
         outcome = act(trial)
         return outcome if isinstance(outcome, Refusal) else result_of(trial, plane.clock.now())
 
-    return await call.on_plane(run, call.office.plane)
+    return await call.on_plane(run, call.context.plane)
 
 
 def result_of(trial: DryRun, now: datetime) -> DryRunResult:

@@ -30,12 +30,12 @@ from forewarn.errors import Stopping, StoreError
 from forewarn.operator.connection import await_turn, is_connected
 from forewarn.operator.guard import caller_of, forbid
 from forewarn.operator.pacing import Pacer, pacer_for_strangers, pacer_for_tokens
+from forewarn.operator.preview_queue import PreviewQueue
 from forewarn.operator.readers import ClientGone, ReaderPool, TooBusy
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role, role_for
 from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
 from forewarn.operator.sign_in.register import Register
-from forewarn.operator.turnstile import Turnstile
 from forewarn.wire.bad_body import explain
 from forewarn.wire.choices import did_you_mean, either
 from forewarn.wire.imds.instance import Site
@@ -43,6 +43,7 @@ from forewarn.wire.rest import ErrorBody
 
 P = ParamSpec("P")
 R = TypeVar("R")
+V = TypeVar("V")
 
 LARGEST_PAGE = 1000
 LARGEST_BODY = 1024 * 1024  # what the loop can decode without anybody noticing
@@ -56,7 +57,7 @@ _MOST_DIGITS = 18  # of a number that a store can hold
 
 
 @dataclass(frozen=True, slots=True)
-class Office:
+class OperatorContext:
     """What the operators' side works with."""
 
     plane: ControlPlane
@@ -67,7 +68,7 @@ class Office:
     webhooks: Webhooks
     timekeeper: Timekeeper | None = None
     site: Site = field(default_factory=Site)
-    previews: Turnstile = field(default_factory=Turnstile)
+    previews: PreviewQueue = field(default_factory=PreviewQueue)
     readers: ReaderPool = field(default_factory=ReaderPool)
     strangers: Pacer = field(default_factory=pacer_for_strangers)
     tokens: Pacer = field(default_factory=pacer_for_tokens)
@@ -80,7 +81,7 @@ class Call:
     """One request: its path, its parameters, and the plane's thread to work on."""
 
     request: Request
-    office: Office
+    context: OperatorContext
     is_dry_run: bool = False
 
     def path(self, name: str) -> str:
@@ -108,14 +109,25 @@ class Call:
     async def on_plane(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let the plane's thread do it; a read only if the client still waits for it then."""
         if self.request.method not in _READS:
-            return await self.office.runner.call(act, *args, **kwargs)
+            return await self.context.runner.call(act, *args, **kwargs)
 
         def read() -> R:
             if not self.is_wanted():
                 raise ClientGone
             return act(*args, **kwargs)
 
-        return await self.office.runner.call(read)
+        return await self.context.runner.call(read)
+
+    async def change(
+        self, act: Callable[[ControlPlane], R | Refusal], view: Callable[[ControlPlane, R], V]
+    ) -> V | Refusal:
+        """Let the plane's thread change something, and view it once what that made due has been decided."""
+        plane = self.context.plane
+
+        def view_unless_refused(outcome: R | Refusal) -> V | Refusal:
+            return outcome if isinstance(outcome, Refusal) else view(plane, outcome)
+
+        return await self.context.runner.change(partial(act, plane), view_unless_refused)
 
     async def aside(self, act: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
         """Let a reader's thread do what would take too long on the loop.
@@ -123,14 +135,16 @@ class Call:
         A full queue refuses reads only: reads must not keep others from making changes.
         """
         may_refuse = self.request.method in _READS
-        return await self.office.readers.call(partial(act, *args, **kwargs), self.is_wanted, may_refuse=may_refuse)
+        return await self.context.readers.call(
+            partial(act, *args, **kwargs), self.is_wanted, may_refuse=may_refuse
+        )
 
     async def in_store(self, read: Callable[[sa.Connection], R], *, is_first: bool = True) -> R:
         """Let a reader's thread read the store; where the store is in memory, the plane's.
 
         Parts after the first are never refused: the response has begun.
         """
-        store = self.office.plane.store
+        store = self.context.plane.store
 
         def act() -> R:
             with store.reading() as connection:
@@ -138,7 +152,7 @@ class Call:
 
         if not store.reads_apart:
             return await self.on_plane(act)
-        return await self.office.readers.call(act, self.is_wanted, may_refuse=is_first)
+        return await self.context.readers.call(act, self.is_wanted, may_refuse=is_first)
 
     def page(self) -> Page | Refusal:
         """Which part of a list is wanted."""
@@ -239,19 +253,19 @@ class Endpoint:
 
 
 def route(endpoint: Endpoint) -> Route:
-    """The endpoint as Starlette serves it, in any app that has an office in its state."""
+    """The endpoint as Starlette serves it, in any app that has an `OperatorContext` in its state."""
 
     async def serve(request: Request) -> Response:
         if answer := forbid(request.scope, endpoint.needs):
             return answer
         try:
             if endpoint.is_paced:
-                await await_turn(request.app.state.office.tokens, request.scope)
+                await await_turn(request.app.state.context.tokens, request.scope)
             is_dry_run = endpoint.dry_answer is not None and request.query_params.get(DRY_RUN) == "true"
-            room = request.app.state.office.bulky_bodies if endpoint.is_bulky else nullcontext()
+            room = request.app.state.context.bulky_bodies if endpoint.is_bulky else nullcontext()
             async with room:
                 body = _strange_parameter(request, endpoint) or await _read_body(request, endpoint)
-            call = Call(request, request.app.state.office, is_dry_run)
+            call = Call(request, request.app.state.context, is_dry_run)
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
             return await _answer(call, endpoint, outcome)
         except StoreError as problem:
@@ -282,7 +296,7 @@ async def _answer(call: Call, endpoint: Endpoint, outcome: Any) -> Response:  # 
 
 async def _encode(request: Request, endpoint: Endpoint, outcome: Any) -> bytes:  # noqa: ANN401 - of the endpoint's type
     if endpoint.is_bulky:
-        readers: ReaderPool = request.app.state.office.readers
+        readers: ReaderPool = request.app.state.context.readers
         with suppress(Stopping):  # what was done is answered, whatever else is going on
             return await readers.call(partial(msgspec.json.encode, outcome), may_refuse=False)
     return msgspec.json.encode(outcome)
@@ -327,7 +341,7 @@ async def _read_body(request: Request, endpoint: Endpoint) -> Any:  # noqa: ANN4
         return bytes(raw)
     if not endpoint.is_bulky:
         return _decode(raw, request, endpoint.body)
-    return await Call(request, request.app.state.office).aside(_decode, raw, request, endpoint.body)
+    return await Call(request, request.app.state.context).aside(_decode, raw, request, endpoint.body)
 
 
 def _too_large(most: int) -> Refusal:

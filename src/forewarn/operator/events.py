@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Annotated
 
 import msgspec
 
+from forewarn.control.commands.events import approve_event, cancel_operation, postpone_event
+from forewarn.control.commit import Committed
 from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
@@ -107,7 +108,7 @@ async def list_events(call: Call, _: Nothing) -> EventList | Refusal:
         views = [event_view(plane.world, event, now) for event in found[: page.limit]]
         return EventList(views, str(found[page.limit - 1].number) if len(found) > page.limit else None)
 
-    return await call.on_plane(view, call.office.plane)
+    return await call.on_plane(view, call.context.plane)
 
 
 def _unknown(plane: ControlPlane, call: Call) -> Refusal | None:
@@ -139,7 +140,7 @@ async def show_event(call: Call, _: Nothing) -> EventView | Refusal:
         found = find_event(plane, call.path("id"))
         return found if isinstance(found, Refusal) else event_view(plane.world, found, plane.clock.now())
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 def _find_open(plane: ControlPlane, name: str, participle: str) -> Event | Refusal:
@@ -150,55 +151,69 @@ def _find_open(plane: ControlPlane, name: str, participle: str) -> Event | Refus
 
 
 async def _change(
-    call: Call, participle: str, change: Callable[[ControlPlane, Event], Refusal | None]
+    call: Call, participle: str, change: Callable[[ControlPlane, Event], Committed | Refusal]
 ) -> EventView | Refusal:
-    def write(plane: ControlPlane) -> Refusal | None:
+    def write(plane: ControlPlane) -> Event | Refusal:
         found = _find_open(plane, call.path("id"), participle)
-        return found if isinstance(found, Refusal) else change(plane, found)
+        if isinstance(found, Refusal):
+            return found
+        outcome = change(plane, found)
+        if isinstance(outcome, Refusal):
+            return outcome
+        return next((each for each in outcome.events if each.id == found.id), found)
 
-    refusal = await call.on_plane(write, call.office.plane)
-    return refusal if refusal is not None else await show_event(call, Nothing())
+    def view(plane: ControlPlane, committed: Event) -> EventView:
+        return event_view(plane.world, _by_now(plane, committed), plane.clock.now())
+
+    return await call.change(write, view)
+
+
+def _by_now(plane: ControlPlane, event: Event) -> Event:
+    """The event as it is after the tick; as it was committed, where it has ended and the store does not answer."""
+    if event.id in plane.world.events:
+        return plane.world.events[event.id]
+    try:
+        with plane.store.transaction() as transaction:
+            return next(iter(history.find_events(transaction.connection, event.id)), event)
+    except StoreUnavailable:
+        return event
 
 
 async def approve(call: Call, _: Nothing) -> EventView | Refusal:
     """Approve an event in the name of whoever asks."""
-    return await _change(call, "approved", lambda plane, found: plane.approve(found.id, call.actor))
+    return await _change(call, "approved", lambda plane, found: approve_event(plane, found.id, call.actor))
 
 
 async def cancel(call: Call, _: Nothing) -> CancelledView | Refusal:
     """Cancel an event's operation: all its events go, or none."""
 
     def write(plane: ControlPlane) -> CancelledView | Refusal:
-        """Cancel and read in one job: if the store failed before a second one, the client would cancel again."""
         found = _find_open(plane, call.path("id"), "cancelled")
         if isinstance(found, Refusal):
             return found
-        open_events = [event for event in plane.world.events_of(found.operation) if event.phase.is_open]
-        named = {event.id for event in open_events}
-        if refusal := plane.cancel(found.operation, call.actor):
-            return refusal
-        try:
-            with plane.store.transaction() as transaction:
-                events = history.events_of(transaction.connection, found.operation)
-        except StoreUnavailable:  # the cancellation is kept, and has to be answered
-            ended_at = plane.clock.now()
-            events = [replace(each, phase=Phase.CANCELLED, ended_at=ended_at) for each in open_events]
+        named = {event.id for event in plane.world.events_of(found.operation) if event.phase.is_open}
+        outcome = cancel_operation(plane, found.operation, call.actor)
+        if isinstance(outcome, Refusal):
+            return outcome
         now = plane.clock.now()
-        views = {event.id: event_view(plane.world, event, now) for event in events}
+        events = sorted((each for each in outcome.events if each.id in named), key=lambda each: each.number)
+        views = {event.id: event_view(plane.world, event, now) for event in (found, *events)}
         asked = views[found.id]
         return CancelledView(
             **{name: getattr(asked, name) for name in asked.__struct_fields__},
-            cancelled=[views[event.id] for event in events if event.id in named],
+            cancelled=[views[event.id] for event in events],
         )
 
-    return await call.on_plane(write, call.office.plane)
+    return await call.on_plane(write, call.context.plane)
 
 
 async def postpone(call: Call, body: PostponeBody) -> EventView | Refusal:
     """Put an event's whole operation off."""
     by = None if body.by_seconds is None else timedelta(seconds=body.by_seconds)
     asked = Postponement(body.until, by, body.reason)
-    return await _change(call, "postponed", lambda plane, found: plane.postpone(found.id, asked, call.actor))
+    return await _change(
+        call, "postponed", lambda plane, found: postpone_event(plane, found.id, asked, call.actor)
+    )
 
 
 async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
@@ -213,7 +228,7 @@ async def show_operation(call: Call, _: Nothing) -> OperationView | Refusal:
             return not_there(plane, "operation", wanted)
         return operation_view(plane.world, found, [event.id for event in events], plane.clock.now())
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 _FILTER = {

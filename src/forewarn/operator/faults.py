@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import msgspec
 
 from forewarn.board.faults import Posted
+from forewarn.control.commands import faults
 from forewarn.control.faults import NO_FAULTS
 from forewarn.core.fault import Fault, Target, Value
 from forewarn.core.refusal import Refusal
@@ -70,7 +71,7 @@ def fault_view(posted: Posted) -> FaultView:
         pace=rule.pace,
         target=rule.form.target,
         asked=posted.asked,
-        struck=posted.struck,
+        struck=posted.hits,
     )
 
 
@@ -80,29 +81,29 @@ def _listed(posted: list[Posted]) -> FaultList:
 
 async def list_faults(call: Call, _: Nothing) -> FaultList:
     """All of them; they are few."""
-    book = call.office.plane.faults
+    book = call.context.plane.faults
     return _listed([] if book is None else await call.on_plane(lambda: book.all))
 
 
 async def add_fault(call: Call, body: dict[str, Any]) -> FaultView | Refusal:
     """Add a rule."""
-    plane = call.office.plane
+    plane = call.context.plane
     if plane.faults is None:
         return NO_FAULTS
     rule = parse_fault(body)
-    outcome = rule if isinstance(rule, Refusal) else await call.on_plane(plane.add_fault, rule, call.actor)
+    outcome = rule if isinstance(rule, Refusal) else await call.on_plane(faults.add_fault, plane, rule, call.actor)
     return outcome if isinstance(outcome, Refusal) else fault_view(outcome)
 
 
 async def clear_faults(call: Call, _: Nothing) -> FaultList | Refusal:
     """Clear all rules."""
-    gone = await call.on_plane(call.office.plane.clear_faults, None, call.actor)
+    gone = await call.on_plane(faults.clear_faults, call.context.plane, None, call.actor)
     return gone if isinstance(gone, Refusal) else _listed(gone)
 
 
 async def clear_fault(call: Call, _: Nothing) -> FaultView | Refusal:
     """Clear one rule."""
-    gone = await call.on_plane(call.office.plane.clear_faults, call.path("id"), call.actor)
+    gone = await call.on_plane(faults.clear_faults, call.context.plane, call.path("id"), call.actor)
     return gone if isinstance(gone, Refusal) else fault_view(gone[0])
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 import msgspec
 from starlette.responses import Response
 
+from forewarn.control.commands import fleet
+from forewarn.control.commit import CommandTarget
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Requests
 from forewarn.core.fleet_check import Problem
 from forewarn.core.fleet_export import describe
 from forewarn.core.fleet_spec import FleetSpec
@@ -71,7 +72,7 @@ async def list_vms(call: Call, _: Nothing) -> VmList | Refusal:
         names, following = paged(plane.world.vms, page)
         return VmList([vm_view(plane.world, plane.world.vms[name]) for name in names], following)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 async def show_vm(call: Call, _: Nothing) -> VmView | Refusal:
@@ -81,7 +82,7 @@ async def show_vm(call: Call, _: Nothing) -> VmView | Refusal:
         found = find_vm(plane.world, call.path("name"))
         return found if isinstance(found, Refusal) else vm_view(plane.world, found)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 async def list_hosts(call: Call, _: Nothing) -> HostList | Refusal:
@@ -94,7 +95,7 @@ async def list_hosts(call: Call, _: Nothing) -> HostList | Refusal:
         names, following = paged(plane.world.hosts, page)
         return HostList([_host(plane, name) for name in names], following)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 def _host(plane: ControlPlane, name: str) -> HostView:
@@ -104,12 +105,13 @@ def _host(plane: ControlPlane, name: str) -> HostView:
 
 async def show_host(call: Call, _: Nothing) -> HostView | Refusal:
     """One host."""
+    return await call.on_plane(view_host, call.context.plane, call.path("name"))
 
-    def read(plane: ControlPlane) -> HostView | Refusal:
-        found = find_host(plane.world, call.path("name"))
-        return found if isinstance(found, Refusal) else _host(plane, found.name)
 
-    return await call.on_plane(read, call.office.plane)
+def view_host(plane: ControlPlane, name: str) -> HostView | Refusal:
+    """The host of that name as it is told, if there is one."""
+    found = find_host(plane.world, name)
+    return found if isinstance(found, Refusal) else _host(plane, found.name)
 
 
 async def list_scopes(call: Call, _: Nothing) -> ScopeList | Refusal:
@@ -123,7 +125,7 @@ async def list_scopes(call: Call, _: Nothing) -> ScopeList | Refusal:
         names, following = paged(plane.world.scopes, page)
         return ScopeList([_scope(plane, name) for name in names], following)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 def _scope(plane: ControlPlane, scope: str) -> ScopeView:
@@ -140,12 +142,12 @@ async def show_scope(call: Call, _: Nothing) -> ScopeView | Refusal:
             return Refusal(Code.NOT_FOUND, f"There is no scope {scope}.", "forewarn scope list")
         return _scope(plane, scope)
 
-    return await call.on_plane(read, call.office.plane)
+    return await call.on_plane(read, call.context.plane)
 
 
 async def show_fleet(call: Call, _: Nothing) -> Response:
     """The fleet in the words of a fleet file."""
-    spec = await call.on_plane(describe, call.office.plane.world)
+    spec = await call.on_plane(describe, call.context.plane.world)
     return Response(await call.aside(write_json, spec), media_type="application/json")
 
 
@@ -157,15 +159,15 @@ async def apply_fleet(call: Call, body: dict[str, msgspec.Raw]) -> FleetApplied 
         return Refusal(Code.BAD_REQUEST, _summary(problem))
 
     def write(kept: ControlPlane) -> FleetApplied | Refusal:
-        plane: Requests = kept.dry_run() if call.is_dry_run else kept
-        outcome = plane.apply_fleet(text.spec, call.actor)
+        plane: CommandTarget = kept.dry_run() if call.is_dry_run else kept
+        outcome = fleet.apply_fleet(plane, text.spec, call.actor)
         problems = [each for each in outcome if isinstance(each, Problem)]
         if problems:
             return Refusal(Code.NOT_ALLOWED, _summary(text.refusal(problems)))
         differences = [each for each in outcome if isinstance(each, str)]
         return FleetApplied(differences, warnings(plane.world))
 
-    return await call.on_plane(write, call.office.plane)
+    return await call.on_plane(write, call.context.plane)
 
 
 def _summary(problem: BadFleet) -> str:

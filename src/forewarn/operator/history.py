@@ -67,7 +67,7 @@ async def show_history(call: Call, _: Nothing) -> History | Response | Refusal:
     if in_csv:
         limit = page.limit if call.query("limit") else None
         return await as_csv(HistoryRow, "history", _in_csv(call, wanted, after, limit))
-    kept = kept_by(call.office.plane.retention)
+    kept = kept_by(call.context.plane.retention)
     return History(*await _read(call, wanted, after, page.limit, _rows), kept)
 
 
@@ -144,7 +144,7 @@ async def _unknown(call: Call, wanted: Filter) -> Refusal | None:
     if unknown is None:
         return None
     what, name = unknown
-    keep = call.office.plane.retention.keep
+    keep = call.context.plane.retention.keep
     if what == "rollout" and keep is not None:  # it goes with what it did
         hint = f"What ended more than {keep.days} days ago is not kept (--history-days). {_LISTS[what]}"
         return Refusal(Code.NOT_FOUND, f"There is no rollout {name}.", hint)

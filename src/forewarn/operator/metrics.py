@@ -15,7 +15,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from starlette.responses import Response
 
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, OperatorContext
 
 
 class Figure(NamedTuple):
@@ -24,7 +24,7 @@ class Figure(NamedTuple):
     family: type[GaugeMetricFamily | CounterMetricFamily]
     name: str
     text: str
-    read: Callable[[Office], Mapping[tuple[str, ...], float]]  # values by labels
+    read: Callable[[OperatorContext], Mapping[tuple[str, ...], float]]  # values by labels
     labels: tuple[str, ...] = ()
 
     def collect(self, values: Mapping[tuple[str, ...], float]) -> Metric:
@@ -39,80 +39,87 @@ def _one(value: float) -> dict[tuple[str, ...], float]:
     return {(): value}
 
 
-def _events(office: Office) -> Counter[tuple[str, ...]]:
-    events = list(office.plane.world.events.values())
+def _events(context: OperatorContext) -> Counter[tuple[str, ...]]:
+    events = list(context.plane.world.events.values())
     return Counter((event.kind, event.phase) for event in events if event.phase.is_open)
 
 
 _Gauge, _Counter = GaugeMetricFamily, CounterMetricFamily
 FIGURES = (
-    Figure(_Gauge, "forewarn_hosts", "Hosts in the fleet", lambda office: _one(len(office.plane.world.hosts))),
-    Figure(_Gauge, "forewarn_vms", "VMs in the fleet", lambda office: _one(len(office.plane.world.vms))),
-    Figure(_Gauge, "forewarn_scopes", "Scopes in the fleet", lambda office: _one(len(office.plane.world.scopes))),
+    Figure(_Gauge, "forewarn_hosts", "Hosts in the fleet", lambda context: _one(len(context.plane.world.hosts))),
+    Figure(_Gauge, "forewarn_vms", "VMs in the fleet", lambda context: _one(len(context.plane.world.vms))),
+    Figure(
+        _Gauge, "forewarn_scopes", "Scopes in the fleet", lambda context: _one(len(context.plane.world.scopes))
+    ),
     Figure(
         _Gauge,
         "forewarn_scopes_on",
         "Scopes whose guests poll",
-        lambda office: _one(sum(scope.is_on for scope in list(office.plane.world.scopes.values()))),
+        lambda context: _one(sum(scope.is_on for scope in list(context.plane.world.scopes.values()))),
     ),
     Figure(_Gauge, "forewarn_events", "Open events", _events, ("kind", "phase")),
-    Figure(_Counter, "forewarn_polls", "Polls answered with 200 or 304", lambda office: _one(office.tally.polls)),
     Figure(
-        _Counter, "forewarn_approvals", "Approvals taken from guests", lambda office: _one(office.tally.approvals)
+        _Counter, "forewarn_polls", "Polls answered with 200 or 304", lambda context: _one(context.tally.polls)
+    ),
+    Figure(
+        _Counter,
+        "forewarn_approvals",
+        "Approvals taken from guests",
+        lambda context: _one(context.tally.approvals),
     ),
     Figure(
         _Counter,
         "forewarn_refused",
         "Guests' requests refused",
-        lambda office: {(str(status),): count for status, count in list(office.tally.refused.items())},
+        lambda context: {(str(status),): count for status, count in list(context.tally.refused.items())},
         ("status",),
     ),
     Figure(
         _Counter,
         "forewarn_operations_ended",
         "Operations by outcome",
-        lambda office: {(outcome,): count for outcome, count in list(office.plane.ended.items())},
+        lambda context: {(outcome,): count for outcome, count in list(context.plane.ended.items())},
         ("outcome",),
     ),
     Figure(
         _Counter,
         "forewarn_bugs",
         "Times that an operation could not be gone on with; the log says why",
-        lambda office: _one(office.plane.bugs),
+        lambda context: _one(context.plane.bugs),
     ),
     Figure(
         _Counter,
         "forewarn_webhook_delivered",
         "Deliveries that arrived",
-        lambda office: office.webhooks.figures(lambda each: each.standing.delivered),
+        lambda context: context.webhooks.figures(lambda each: each.standing.delivered),
         ("webhook",),
     ),
     Figure(
         _Counter,
         "forewarn_webhook_failed",
         "Tries to deliver that failed",
-        lambda office: office.webhooks.figures(lambda each: each.standing.failed),
+        lambda context: context.webhooks.figures(lambda each: each.standing.failed),
         ("webhook",),
     ),
     Figure(
         _Gauge,
         "forewarn_webhook_waiting",
         "Deliveries that have not arrived yet",
-        lambda office: office.webhooks.figures(lambda each: each.waiting),
+        lambda context: context.webhooks.figures(lambda each: each.waiting),
         ("webhook",),
     ),
     Figure(
         _Gauge,
         "forewarn_webhook_dead",
         "Deliveries that were given up",
-        lambda office: office.webhooks.figures(lambda each: each.dead),
+        lambda context: context.webhooks.figures(lambda each: each.dead),
         ("webhook",),
     ),
     Figure(
         _Gauge,
         "forewarn_plane_healthy",
         "1 while the store is available and ticks succeed",
-        lambda office: _one(office.runner.problem is None),
+        lambda context: _one(context.runner.problem is None),
     ),
 )
 _PATIENCE_SECONDS = 3.0
@@ -138,15 +145,15 @@ def expose(metrics: Iterable[Metric]) -> bytes:
 async def show_metrics(call: Call, _: Nothing) -> Response:
     """Figures for Prometheus."""
 
-    def read(office: Office) -> list[Metric]:
-        return [figure.collect(figure.read(office)) for figure in FIGURES]
+    def read(context: OperatorContext) -> list[Metric]:
+        return [figure.collect(figure.read(context)) for figure in FIGURES]
 
-    office = call.office
+    context = call.context
     try:
-        async with asyncio.timeout(_PATIENCE_SECONDS if office.runner.problem is None else 0):
-            metrics = await call.on_plane(read, office)
+        async with asyncio.timeout(_PATIENCE_SECONDS if context.runner.problem is None else 0):
+            metrics = await call.on_plane(read, context)
     except TimeoutError:  # the plane waits for the store, or is busy; the figures are as it left them
-        metrics = read(office)
+        metrics = read(context)
     return Response(expose(metrics), media_type=CONTENT_TYPE_LATEST)
 
 

@@ -75,7 +75,7 @@ class Problem(NamedTuple):
 def answer_problem(call: Call, problem: Problem) -> Response:
     """The problem in the directory's shape."""
     trace, asked = str(uuid.uuid4()), call.request.headers.get("client-request-id", "")
-    now = f"{call.office.sign_in.now():%Y-%m-%d %H:%M:%SZ}"
+    now = f"{call.context.sign_in.now():%Y-%m-%d %H:%M:%SZ}"
     body = DirectoryError(
         error=problem.error,
         error_description=f"AADSTS{problem.number}: {problem.text} Trace ID: {trace} Timestamp: {now}",
@@ -92,14 +92,14 @@ def answer_problem(call: Call, problem: Problem) -> Response:
 def judge_tenant(call: Call, error: str = "invalid_request", also: set[str] | None = None) -> Problem | None:
     """No, if the tenant in the path is none of ours."""
     tenant = call.path("tenant").lower()
-    if tenant in {call.office.sign_in.tenant.lower(), *(also or ())}:
+    if tenant in {call.context.sign_in.tenant.lower(), *(also or ())}:
         return None
-    return Problem(error, 90002, f"Tenant '{tenant}' not found. It is {call.office.sign_in.tenant}.")
+    return Problem(error, 90002, f"Tenant '{tenant}' not found. It is {call.context.sign_in.tenant}.")
 
 
 def issuer_of(call: Call) -> str:
     """Who signs."""
-    return f"{base_of(call.request.scope)}/{call.office.sign_in.tenant}/v2.0"
+    return f"{base_of(call.request.scope)}/{call.context.sign_in.tenant}/v2.0"
 
 
 def _read_form(call: Call, raw: bytes) -> dict[str, str] | Problem:
@@ -240,7 +240,7 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem |
     client = _client(call, form)
     if isinstance(client, Problem):
         return client
-    sign_in = call.office.sign_in
+    sign_in = call.context.sign_in
     found = sign_in.recognise_client(*client, address_of(call.request.scope))
     if isinstance(found, Stranger):
         return found
@@ -250,7 +250,7 @@ def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem |
 
 
 def _token_for(call: Call, principal: Credential, audience: str, now: datetime) -> str:
-    sign_in = call.office.sign_in
+    sign_in = call.context.sign_in
     key = sign_in.keyring.signing_key
     if key is None:
         raise RuntimeError("there is a principal, and no key that signs: they are made in one transaction")
@@ -287,7 +287,7 @@ async def give_token(is_v1: bool, call: Call, raw: bytes) -> Response:  # noqa: 
     """A token for a client id and a secret."""
     outcome = _issue(call, raw, is_v1=is_v1)
     if isinstance(outcome, Stranger):
-        await call.office.sign_in.make_wait(outcome)
+        await call.context.sign_in.make_wait(outcome)
         outcome = _refused(outcome)
     if isinstance(outcome, Problem):
         return answer_problem(call, outcome)

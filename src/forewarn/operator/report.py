@@ -20,20 +20,20 @@ async def show_report(call: Call, _: Nothing) -> Report | Refusal:
     """What guests did since the service was started."""
     try:
         page, vm = page_of(call), text_of(call, "vm")
-        pace = word_of(call, "pace", Pace) or usual_pace(call.office.timekeeper)
+        pace = word_of(call, "pace", Pace) or usual_pace(call.context.timekeeper)
     except Malformed as problem:
         return problem.refusal
-    office = call.office
-    if office.conduct is None:
+    context = call.context
+    if context.conduct is None:
         return Refusal(
             Code.NOT_ALLOWED,
             "The service does not note what guests ask.",
             "Serve with --watch-guests; with --clock virtual it does unless watch_guests is set to no.",
         )
-    known = await call.on_plane(_known_vms, office.plane)
+    known = await call.on_plane(_known_vms, context.plane)
     if vm is not None:
-        return report_on_vm(office.conduct, vm, known, pace)
-    return await call.aside(_report_on_all, office.conduct, page, known, pace)  # a thousand take a while
+        return report_on_vm(context.conduct, vm, known, pace)
+    return await call.aside(_report_on_all, context.conduct, page, known, pace)  # a thousand take a while
 
 
 def _known_vms(plane: ControlPlane) -> list[str]:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
 
+from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, reclaim_capacity, recover_host
+from forewarn.control.commands.vms import act_on_vm, evict_vm
+from forewarn.control.commit import Accepted, CommandTarget, Committed
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Accepted, Requests
 from forewarn.core.event import Event
 from forewarn.core.operation import Operation
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind, Risk
-from forewarn.core.world import World
-from forewarn.errors import Stopping, StoreUnavailable
+from forewarn.errors import StoreUnavailable
 from forewarn.operator.dry_runs import DryRunResult, dry_run
 from forewarn.operator.endpoint import Call, Endpoint, Handler, Nothing
-from forewarn.operator.fleet import show_host
+from forewarn.operator.fleet import view_host
 from forewarn.store import history
 from forewarn.wire.rest import (
     MOST_CHARACTERS,
@@ -114,37 +115,29 @@ class Reclaimed(msgspec.Struct):
     events: list[EventView]
 
 
-def _accepted(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, list[EventView]]:
+def _view(plane: ControlPlane, accepted: Accepted) -> tuple[OperationView, list[EventView]]:
     """The operation as it is by now: what it made due has been decided, and it may even have ended."""
-    wanted, world, now = accepted.operation.id, plane.world, plane.clock.now()
-    if wanted in world.operations:
-        operation, events = world.operations[wanted], list(world.events_of(wanted))
-    else:
-        with plane.store.transaction() as transaction:
-            operation = history.find_operation(transaction.connection, wanted) or accepted.operation
-            events = history.events_of(transaction.connection, wanted)
-    return _views(world, operation, events, now)
-
-
-def _views(
-    world: World, operation: Operation, events: Sequence[Event], now: datetime
-) -> tuple[OperationView, list[EventView]]:
+    world, now = plane.world, plane.clock.now()
+    operation, events = _by_now(plane, accepted)
     return (
         operation_view(world, operation, [event.id for event in events], now),
         [event_view(world, event, now) for event in events],
     )
 
 
-async def _answer(call: Call, accepted: Accepted) -> tuple[OperationView, list[EventView]]:
-    """What was committed, as it is by now; as it was then, where the plane can tell no more."""
-    plane = call.office.plane
+def _by_now(plane: ControlPlane, accepted: Accepted) -> tuple[Operation, Sequence[Event]]:
+    wanted, world = accepted.operation.id, plane.world
+    if wanted in world.operations:
+        return world.operations[wanted], list(world.events_of(wanted))
     try:
-        return await call.on_plane(_accepted, plane, accepted)
-    except (StoreUnavailable, Stopping):
-        return _views(plane.world, accepted.operation, accepted.events, plane.clock.now())
+        with plane.store.transaction() as transaction:
+            operation = history.find_operation(transaction.connection, wanted)
+            return operation or accepted.operation, history.events_of(transaction.connection, wanted)
+    except StoreUnavailable:  # it is answered all the same, as it was committed
+        return accepted.operation, accepted.events
 
 
-_Ask = Callable[[Requests], Accepted | Refusal]
+_Ask = Callable[[CommandTarget], Accepted | Refusal]
 
 
 async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmAccepted | DryRunResult | Refusal:
@@ -152,25 +145,23 @@ async def _ask_for_vm(cause: Cause, call: Call, body: Nothing | StopBody) -> VmA
     if isinstance(body, StopBody) and body.deallocate:
         cause = Cause.DEALLOCATE
 
-    def ask(plane: Requests) -> Accepted | Refusal:
-        return plane.evict(name, actor) if cause is Cause.EVICT else plane.ask_for_vm(cause, name, actor)
+    def ask(plane: CommandTarget) -> Accepted | Refusal:
+        return evict_vm(plane, name, actor) if cause is Cause.EVICT else act_on_vm(plane, cause, name, actor)
 
     if call.is_dry_run:
         return await dry_run(call, ask)
-    outcome = await call.on_plane(ask, call.office.plane)
-    if isinstance(outcome, Refusal):
-        return outcome
-    operation, events = await _answer(call, outcome)
+    viewed = await call.change(ask, _view)
+    if isinstance(viewed, Refusal):
+        return viewed
+    operation, events = viewed
     return VmAccepted(operation, events[0] if events else None)
 
 
 async def _ask_for_host(call: Call, ask: _Ask) -> HostAccepted | DryRunResult | Refusal:
     if call.is_dry_run:
         return await dry_run(call, ask)
-    outcome = await call.on_plane(ask, call.office.plane)
-    if isinstance(outcome, Refusal):
-        return outcome
-    return HostAccepted(*await _answer(call, outcome))
+    viewed = await call.change(ask, _view)
+    return viewed if isinstance(viewed, Refusal) else HostAccepted(*viewed)
 
 
 async def maintain(call: Call, body: MaintainBody) -> HostAccepted | DryRunResult | Refusal:
@@ -182,7 +173,7 @@ async def maintain(call: Call, body: MaintainBody) -> HostAccepted | DryRunResul
         notice=None if body.notice_seconds is None else timedelta(seconds=body.notice_seconds),
         description=body.description,
     )
-    return await _ask_for_host(call, lambda plane: plane.maintain(call.path("name"), asked, call.actor))
+    return await _ask_for_host(call, lambda plane: maintain_host(plane, call.path("name"), asked, call.actor))
 
 
 async def degrade(call: Call, body: DegradeBody) -> HostAccepted | DryRunResult | Refusal:
@@ -192,33 +183,38 @@ async def degrade(call: Call, body: DegradeBody) -> HostAccepted | DryRunResult 
         risk=None if body.risk is None else Risk(body.risk),
         anyway=body.anyway,
     )
-    return await _ask_for_host(call, lambda plane: plane.degrade(call.path("name"), asked, call.actor))
+    return await _ask_for_host(call, lambda plane: degrade_host(plane, call.path("name"), asked, call.actor))
 
 
 async def fail(call: Call, body: FailBody) -> HostAccepted | DryRunResult | Refusal:
     """Say that a host has failed."""
     kind = None if body.kind is None else Kind(body.kind)
-    return await _ask_for_host(call, lambda plane: plane.fail(call.path("name"), call.actor, kind))
+    return await _ask_for_host(call, lambda plane: fail_host(plane, call.path("name"), call.actor, kind))
 
 
 async def reclaim(call: Call, body: ReclaimBody) -> Reclaimed | DryRunResult | Refusal:
     """Take capacity back from a host: some of its Spot VMs are evicted."""
-    if call.is_dry_run:
-        return await dry_run(call, lambda plane: plane.reclaim(call.path("name"), body.vms, call.actor))
-    plane = call.office.plane
-    outcome = await call.on_plane(plane.reclaim, call.path("name"), body.vms, call.actor)
-    if isinstance(outcome, Refusal):
-        return outcome
-    answers = [await _answer(call, each) for each in outcome]
-    return Reclaimed([operation for operation, _ in answers], [event for _, events in answers for event in events])
+
+    def ask(plane: CommandTarget) -> list[Accepted] | Refusal:
+        return reclaim_capacity(plane, call.path("name"), body.vms, call.actor)
+
+    def view(plane: ControlPlane, accepted: list[Accepted]) -> Reclaimed:
+        views = [_view(plane, each) for each in accepted]
+        return Reclaimed([operation for operation, _ in views], [event for _, events in views for event in events])
+
+    return await dry_run(call, ask) if call.is_dry_run else await call.change(ask, view)
 
 
 async def recover(call: Call, _: Nothing) -> HostView | DryRunResult | Refusal:
     """Say that a host is well again."""
-    if call.is_dry_run:
-        return await dry_run(call, lambda plane: plane.recover(call.path("name"), call.actor))
-    refusal = await call.on_plane(call.office.plane.recover, call.path("name"), call.actor)
-    return refusal if refusal is not None else await show_host(call, Nothing())
+
+    def ask(plane: CommandTarget) -> Committed | Refusal:
+        return recover_host(plane, call.path("name"), call.actor)
+
+    def view(plane: ControlPlane, _: Committed) -> HostView | Refusal:
+        return view_host(plane, call.path("name"))
+
+    return await dry_run(call, ask) if call.is_dry_run else await call.change(ask, view)
 
 
 def _vm_endpoint(verb: str, cause: Cause, summary: str, body: type = Nothing) -> Endpoint:

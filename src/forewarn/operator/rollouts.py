@@ -10,8 +10,16 @@ import msgspec
 import sqlalchemy as sa
 from starlette.responses import Response
 
+from forewarn.control.commands.rollouts import (
+    abort_rollout,
+    pause_rollout,
+    preview_rollout,
+    refuse_repeated_rollout,
+    resume_rollout,
+    start_rollout,
+)
+from forewarn.control.commit import CommandTarget, Committed
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Requests
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.rollouts import RolloutWish, has_ended
 from forewarn.core.rollout import Rollout, RolloutState, TurnState
@@ -81,7 +89,7 @@ class RolloutDryRunResult(DryRunResult):
     rollout: RolloutView
 
 
-def find_rollout(plane: Requests, name: str) -> Rollout | Refusal:
+def find_rollout(plane: CommandTarget, name: str) -> Rollout | Refusal:
     """The rollout of that id, or of an unambiguous beginning of it."""
     if found := plane.world.rollouts.get(name.lower()):
         return found
@@ -95,11 +103,11 @@ def find_rollout(plane: Requests, name: str) -> Rollout | Refusal:
     return plane.world.rollouts.get(found_there[0].id, found_there[0])
 
 
-def view_of(plane: Requests, rollout: Rollout) -> RolloutView:
+def view_of(plane: CommandTarget, rollout: Rollout) -> RolloutView:
     """A rollout as it is now, open or ended."""
     if rollout.id in plane.world.rollouts:
         book = plane.world.book_of(rollout.id)
-        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.heard)
+        waits = waiting_for(plane.world, rollout, plane.clock.now(), plane.health.answer)
         return rollout_view(rollout, book.counts, wave=book.wave, hosts_open=list(book.open), waiting_for=waits)
     with plane.store.transaction() as transaction:
         counts = rollouts.count_turns(transaction.connection, [rollout.id])
@@ -114,18 +122,18 @@ async def preview(call: Call, body: RolloutBody) -> PreviewView | Refusal | Resp
 
 async def _preview(call: Call, wish: RolloutWish) -> PreviewView | Refusal | Response:
     """The plan of a rollout. The plane only hands over its fleet, and goes on."""
-    if call.office.previews.is_full:
+    if call.context.previews.is_full:
         return refuse(
             Trouble.TOO_MANY_PREVIEWS,
             "The preview is not made: it is done one at a time, and too many wait already.",
             "Try again in a minute.",
         )
-    async with call.office.previews.turn():
-        make_plan = await call.on_plane(call.office.plane.preview_rollout, wish)
+    async with call.context.previews.turn():
+        make_plan = await call.on_plane(preview_rollout, call.context.plane, wish)
         plan = await call.aside(make_plan)
         if isinstance(plan, Refusal):
             return plan
-        if call.is_dry_run and (refusal := await call.on_plane(call.office.plane.refuse_repeated_rollout, plan)):
+        if call.is_dry_run and (refusal := await call.on_plane(refuse_repeated_rollout, call.context.plane, plan)):
             return refusal
         return await call.aside(preview_view, plan)
 
@@ -141,24 +149,17 @@ async def start(call: Call, body: RolloutBody) -> RolloutView | Refusal | Respon
             return plan
         return Response(await call.aside(msgspec.json.encode, plan), media_type="application/json")
 
-    def write(plane: ControlPlane, wish: RolloutWish) -> str | Refusal:
-        return plane.start_rollout(wish, call.actor)
-
-    rollout = await call.on_plane(write, call.office.plane, wish)
-    return rollout if isinstance(rollout, Refusal) else await _show(call, rollout)
+    return await call.change(lambda plane: start_rollout(plane, wish, call.actor), _view)
 
 
-async def _show(call: Call, name: str) -> RolloutView | Refusal:
-    def read(plane: ControlPlane) -> RolloutView | Refusal:
-        found = find_rollout(plane, name)
-        return found if isinstance(found, Refusal) else view_of(plane, found)
-
-    return await call.on_plane(read, call.office.plane)
+def _view(plane: ControlPlane, name: str) -> RolloutView | Refusal:
+    found = find_rollout(plane, name)
+    return found if isinstance(found, Refusal) else view_of(plane, found)
 
 
 async def show(call: Call, _: Nothing) -> RolloutView | Refusal:
     """One rollout, and what it waits for."""
-    return await _show(call, call.path("id"))
+    return await call.on_plane(_view, call.context.plane, call.path("id"))
 
 
 async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
@@ -183,7 +184,7 @@ async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
         ]
         return RolloutList(views, found[page.limit - 1][0].id if len(found) > page.limit else None)
 
-    return await call.on_plane(view, call.office.plane)
+    return await call.on_plane(view, call.context.plane)
 
 
 _Listed = tuple[Rollout, dict[TurnState, int] | None]  # how far it got, once it has ended
@@ -217,7 +218,7 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
     after = -1 if page.after is None else whole_number(page.after)
     if after is None:
         return bad_cursor(page.after)
-    rollout = await call.on_plane(find_rollout, call.office.plane, call.path("id"))
+    rollout = await call.on_plane(find_rollout, call.context.plane, call.path("id"))
     if isinstance(rollout, Refusal):
         return rollout
     found = await call.in_store(
@@ -228,45 +229,46 @@ async def list_hosts(call: Call, _: Nothing) -> TurnList | Refusal:
 
 
 async def _change(
-    call: Call, participle: str, change: Callable[[Requests, Rollout], Refusal | None]
+    call: Call, participle: str, change: Callable[[CommandTarget, Rollout], Committed | Refusal]
 ) -> RolloutView | RolloutDryRunResult | Refusal:
-    def write(plane: Requests) -> Refusal | None:
+    def write(plane: CommandTarget) -> str | Refusal:
         found = find_rollout(plane, call.path("id"))
         if isinstance(found, Refusal):
             return found
-        return change(plane, found) if found.state.is_open else has_ended(found, participle)
+        outcome = change(plane, found) if found.state.is_open else has_ended(found, participle)
+        return outcome if isinstance(outcome, Refusal) else found.id
 
     def dry_run(plane: ControlPlane) -> RolloutDryRunResult | Refusal:
         trial = plane.dry_run()
-        if refusal := write(trial):
-            return refusal
+        outcome = write(trial)
+        if isinstance(outcome, Refusal):
+            return outcome
         seen, (rollout,) = result_of(trial, plane.clock.now()), trial.rollouts
         return RolloutDryRunResult(**msgspec.structs.asdict(seen), rollout=view_of(trial, rollout))
 
     if call.is_dry_run:
-        return await call.on_plane(dry_run, call.office.plane)
-    refusal = await call.on_plane(write, call.office.plane)
-    return refusal if refusal is not None else await _show(call, call.path("id"))
+        return await call.on_plane(dry_run, call.context.plane)
+    return await call.change(write, _view)
 
 
 async def pause(call: Call, body: StopRolloutBody) -> RolloutView | RolloutDryRunResult | Refusal:
     """Call off what is announced, let what has started finish."""
     return await _change(
-        call, "paused", lambda plane, found: plane.pause_rollout(found.id, body.reason, call.actor)
+        call, "paused", lambda plane, found: pause_rollout(plane, found.id, body.reason, call.actor)
     )
 
 
 async def resume(call: Call, body: ResumeBody) -> RolloutView | RolloutDryRunResult | Refusal:
     """Go on: new announcements, full notice."""
     return await _change(
-        call, "resumed", lambda plane, found: plane.resume_rollout(found.id, call.actor, anyway=body.anyway)
+        call, "resumed", lambda plane, found: resume_rollout(plane, found.id, call.actor, anyway=body.anyway)
     )
 
 
 async def abort(call: Call, body: StopRolloutBody) -> RolloutView | RolloutDryRunResult | Refusal:
     """As a pause, and for good."""
     return await _change(
-        call, "aborted", lambda plane, found: plane.abort_rollout(found.id, body.reason, call.actor)
+        call, "aborted", lambda plane, found: abort_rollout(plane, found.id, body.reason, call.actor)
     )
 
 

@@ -19,7 +19,7 @@ from forewarn.core.placement import takes_vms
 from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Changes, Entity
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Office
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, OperatorContext
 from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.rollouts import view_of
 from forewarn.operator.waits import Waiting, Waits
@@ -84,14 +84,14 @@ class Listener:
 class Stream:
     """Hands every commit to everyone who listens."""
 
-    def __init__(self, office: Office, loop: asyncio.AbstractEventLoop) -> None:
-        self._plane = office.plane
+    def __init__(self, context: OperatorContext, loop: asyncio.AbstractEventLoop) -> None:
+        self._plane = context.plane
         self._loop = loop
         self._listeners: set[Listener] = set()
-        self._waits = Waits(office.plane)
+        self._waits = Waits(context.plane)
         self._events_of: dict[str, dict[str, None]] = {}  # the world forgets them with their operation
         self._is_closed = False
-        self._is_attached = office.runner.submit(self._attach)
+        self._is_attached = context.runner.submit(self._attach)
 
     @property
     def is_full(self) -> bool:
@@ -102,8 +102,8 @@ class Stream:
 
     def _attach(self) -> None:
         self._remember_events(self._plane.world.events.values())
-        self._plane.observers.append(self._observe)
-        self._plane.watchers.append(self._watch)
+        self._plane.committed.subscribe(self._observe)
+        self._plane.ticked.subscribe(self._watch)
 
     def _observe(self, changes: Changes) -> None:
         """Called after each commit."""
@@ -215,7 +215,7 @@ async def show_stream(call: Call, _: Nothing) -> Response:
         answer.headers["Retry-After"] = str(_RETRY_SECONDS)
         return answer
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-    caller, sign_in = call.caller, call.office.sign_in
+    caller, sign_in = call.caller, call.context.sign_in
     heard = stream.messages(lambda: sign_in.still_lets_in(caller))
     return StreamingResponse(heard, media_type=_MEDIA_TYPE, headers=headers)
 

@@ -86,7 +86,7 @@ class Waits:
             found.append(operation)
             yield from [one for one in found if self._told.get(one.id) != words]
         elif (rollout := world.rollouts.get(each)) is not None and rollout.state.is_open:
-            words = _without_dates(rollout_waits_for(world, rollout, now, self._plane.heard))
+            words = _without_dates(rollout_waits_for(world, rollout, now, self._plane.health.answer))
             if self._told.get(each) != words:
                 yield rollout
 

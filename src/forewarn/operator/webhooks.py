@@ -124,32 +124,36 @@ def _told(account: Account) -> dict[str, Any]:
 
 async def list_webhooks(call: Call, _: Nothing) -> WebhookList:
     """All of them; they are few."""
-    accounts = await call.on_plane(call.office.webhooks.all)
+    accounts = await call.on_plane(call.context.webhooks.all)
     return WebhookList([WebhookView(**_told(account)) for account in accounts])
 
 
 async def show_webhook(call: Call, _: Nothing) -> WebhookView | Refusal:
     """One webhook."""
-    found = await call.on_plane(call.office.webhooks.find, call.path("id"))
+    found = await call.on_plane(call.context.webhooks.find, call.path("id"))
     return found if isinstance(found, Refusal) else WebhookView(**_told(found))
 
 
 async def add_webhook(call: Call, body: WebhookBody) -> WebhookAdded | Refusal:
     """Add one; its secret is told unless it was given."""
-    book = call.office.webhooks
+    book = call.context.webhooks
     wanted = Wanted(body.url, body.format, body.secret, tuple(body.kinds), tuple(body.scopes))
-    made = await call.on_plane(book.add, wanted, call.actor)
-    if isinstance(made, Refusal):
-        return made
-    found = await call.on_plane(book.find, made.id)
-    if isinstance(found, Refusal):
-        return found
-    return WebhookAdded(**_told(found), secret=made.secret if body.secret is None else None)
+
+    def add() -> WebhookAdded | Refusal:
+        made = book.add(wanted, call.actor)
+        if isinstance(made, Refusal):
+            return made
+        found = book.find(made.id)
+        if isinstance(found, Refusal):
+            return found
+        return WebhookAdded(**_told(found), secret=made.secret if body.secret is None else None)
+
+    return await call.on_plane(add)
 
 
 async def remove_webhook(call: Call, _: Nothing) -> WebhookView | Refusal:
     """Remove one, with all that it was not told."""
-    gone = await call.on_plane(call.office.webhooks.remove, call.path("id"), call.actor)
+    gone = await call.on_plane(call.context.webhooks.remove, call.path("id"), call.actor)
     return gone if isinstance(gone, Refusal) else WebhookView(**_told(gone))
 
 
@@ -162,7 +166,7 @@ async def list_dead(call: Call, _: Nothing) -> DeadLetters | Refusal:
     if after is None:
         return bad_cursor(page.after)
     if webhook is not None:
-        known = await call.on_plane(call.office.webhooks.find, webhook)
+        known = await call.on_plane(call.context.webhooks.find, webhook)
         if isinstance(known, Refusal):
             return known
     found = await call.in_store(lambda connection: webhooks.dead(connection, webhook, after, limit=page.limit + 1))
@@ -192,13 +196,13 @@ async def resend(call: Call, body: ResendBody) -> Resent | Refusal:
         letters = [number for number in numbers if number is not None]
         if len(letters) != len(numbers):
             return bad_request("An id of a dead letter is a number.", "forewarn webhook dead")
-    outcome = await call.on_plane(call.office.webhooks.resend, call.path("id"), letters)
+    outcome = await call.on_plane(call.context.webhooks.resend, call.path("id"), letters)
     return outcome if isinstance(outcome, Refusal) else Resent(outcome)
 
 
 async def send_test(call: Call, _: Nothing) -> WebhookTested | Refusal:
     """Send one test message now, and wait for the answer."""
-    sent = await call.on_plane(call.office.webhooks.test, call.path("id"), call.actor)
+    sent = await call.on_plane(call.context.webhooks.test, call.path("id"), call.actor)
     if isinstance(sent, Refusal):
         return sent
     tested = await asyncio.wrap_future(sent.outcome)

@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from forewarn.recording.rendering import RecordedPage
 from forewarn.recording.tape import Change, Recording
+from forewarn.subscribers import Subscribers
 
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
@@ -73,7 +74,7 @@ class Playback:
         self._real_anchor = monotonic()
         self._anchor = scenes[0].at
         self._moved = asyncio.Event()
-        self.on_move: Callable[[], None] = lambda: None  # told when the clock has been moved
+        self.moved: Subscribers[datetime] = Subscribers()
         self._catch_up()
 
     def now(self) -> datetime:
@@ -122,7 +123,7 @@ class Playback:
     def _move_to(self, instant: datetime) -> None:
         self._real_anchor, self._anchor = self._monotonic(), instant
         self._catch_up()
-        self.on_move()
+        self.moved.publish(instant)
         self._moved.set()
 
     def _catch_up(self) -> None:

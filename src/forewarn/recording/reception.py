@@ -47,7 +47,7 @@ def make_app(replay: Replay) -> Starlette:
         middleware=[Middleware(Guard, sign_in, [], pacer_for_strangers())],
         exception_handlers={HTTPException: _refuse, 500: refuse_route},
     )
-    app.state.office = None  # the routes are written as a service's are; what is behind them is the replay
+    app.state.context = None  # the routes are written as a service's are; what is behind them is the replay
     return app
 
 

@@ -19,8 +19,8 @@ from forewarn.config_values import Address
 from forewarn.core.fleet import Vm
 from forewarn.core.refusal import Code, Refusal
 from forewarn.descriptors import open_limit, share
-from forewarn.edge.desk import Desk
-from forewarn.edge.limits import MOST_CONNECTIONS, Limits
+from forewarn.edge.context import EdgeContext
+from forewarn.edge.limits import MOST_CONNECTIONS, GuestLimits
 from forewarn.edge.listener import GuestListener
 from forewarn.errors import ConfigError
 from forewarn.operator.connection import OperatorLimits
@@ -73,11 +73,11 @@ class Replay:
         self._board = Board()
         shares = share(MOST_CONNECTIONS, OperatorLimits().connections, open_limit())
         self._operator_limits = OperatorLimits(connections=shares.operators)
-        self._desk = Desk(
+        self._edge = EdgeContext(
             self._board,
             approve=self._approve,
             first_poll=_first_poll,
-            limits=Limits(requests_per_second=manner.requests_per_second, connections=shares.guests),
+            limits=GuestLimits(requests_per_second=manner.requests_per_second, connections=shares.guests),
         )
         self._operator_server: OperatorServer | None = None
         self._playing: asyncio.Task[None] | None = None
@@ -94,8 +94,8 @@ class Replay:
             scenes = scenes_of(self.recording, self.manner.start, shifts=self.manner.shifts)
             self.playback = Playback(scenes, self._show, self.manner.rate)
             self._board.seat([_vm(self.vm)])
-            self._listener = GuestListener(self._desk, self.playback, self.vm, is_anybody=True)
-            self.playback.on_move = self._listener.tell_date
+            self._listener = GuestListener(self._edge, self.playback, self.vm, is_anybody=True)
+            self.playback.moved.subscribe(self._listener.tell_date)
             self.metadata = await self._listener.open(metadata)
             await self._hear_operators(operator[0], bound)
         except BaseException:

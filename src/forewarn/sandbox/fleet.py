@@ -7,6 +7,7 @@ from dataclasses import fields
 
 from forewarn.clock import SystemClock
 from forewarn.config import Settings
+from forewarn.control.commands.fleet import apply_fleet
 from forewarn.core.fleet_check import NAME_IN_WORDS, Problem, is_name
 from forewarn.emulator import Emulator
 from forewarn.errors import ConfigError
@@ -27,7 +28,7 @@ def emulator_for(settings: Settings, opened: OpenSockets) -> Emulator:
 
     def furnish(service: Service) -> None:
         if fleet is not None:
-            outcome = service.plane.apply_fleet(fleet.spec, "sandbox")
+            outcome = apply_fleet(service.plane, fleet.spec, "sandbox")
             if problems := [each for each in outcome if isinstance(each, Problem)]:
                 raise ConfigError(str(fleet.refusal(problems)))
         if settings.guest is None:

@@ -6,16 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from forewarn.control.commands.events import approve_event, cancel_operation
+from forewarn.control.commands.fleet import put_scale_set
+from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, recover_host
+from forewarn.control.commands.rollouts import start_rollout
+from forewarn.control.commands.vms import act_on_vm, evict_vm
+from forewarn.control.commit import Accepted, Committed
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Accepted
-from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.fleet import ScaleSet
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.requests.rollouts import RolloutWish
-from forewarn.core.requests.sets import ScaleSetWish, has_one_group, put_scale_set
+from forewarn.core.requests.sets import ScaleSetWish, has_one_group
 from forewarn.core.rollout_plan import Selection
 from forewarn.core.terms import Cause, Kind
 from forewarn.scenario import faults
@@ -29,7 +33,7 @@ _OWNERS = {
     Deed.DELETE: Cause.DELETE,
 }
 _USUAL_RECOVERY = RolloutWish(Kind.FREEZE).recovery
-Said = Accepted | Refusal | str | None
+Said = Accepted | Committed | Refusal | str | None
 
 
 def in_words(act: Act) -> str:
@@ -57,7 +61,7 @@ class Hands:
         plane, vm = self.plane, act.vm or ""
         match act.do:
             case Deed.EVICT:
-                return plane.evict(vm, who)
+                return evict_vm(plane, vm, who)
             case Deed.SCALE:
                 return self._scale(act, who)
             case Deed.ROLLOUT:
@@ -66,15 +70,15 @@ class Hands:
                 host = self._host(act)
                 return host if isinstance(host, Refusal) else self._do_to_host(act, host, who)
             case Deed.APPROVE:
-                return self._with_event(act, lambda event: plane.approve(event.id, who))
+                return self._with_event(act, lambda event: approve_event(plane, event.id, who))
             case Deed.CANCEL:
-                return self._with_event(act, lambda event: plane.cancel(event.operation, who))
+                return self._with_event(act, lambda event: cancel_operation(plane, event.operation, who))
             case Deed.FAULT:
                 return faults.put_in(plane, act, self.seed, who)
             case Deed.CLEAR:
                 return faults.take_out(plane, act.fault, who)
             case _:
-                return plane.ask_for_vm(_OWNERS[act.do], vm, who)
+                return act_on_vm(plane, _OWNERS[act.do], vm, who)
 
     def _do_to_host(self, act: Act, host: str, who: str) -> Said:
         plane = self.plane
@@ -87,13 +91,13 @@ class Hands:
                     notice=act.notice,
                     description=act.description,
                 )
-                return plane.maintain(host, asked, who)
+                return maintain_host(plane, host, asked, who)
             case Deed.DEGRADE:
-                return plane.degrade(host, Degradation(act.notice, act.risk), who)
+                return degrade_host(plane, host, Degradation(act.notice, act.risk), who)
             case Deed.FAIL:
-                return plane.fail(host, who, act.kind)
+                return fail_host(plane, host, who, act.kind)
             case _:
-                return plane.recover(host, who)
+                return recover_host(plane, host, who)
 
     def _host(self, act: Act) -> str | Refusal:
         """The host itself, or the one that the VM is on by now."""
@@ -104,7 +108,7 @@ class Hands:
             return Refusal(Code.NOT_FOUND, f"There is no VM {act.vm} any more, so it has no host.")
         return vm.host
 
-    def _with_event(self, act: Act, ask: Callable[[Event], Refusal | None]) -> Refusal | None:
+    def _with_event(self, act: Act, ask: Callable[[Event], Committed | Refusal]) -> Committed | Refusal:
         found = [
             event
             for event in self.plane.world.events.values()
@@ -114,7 +118,7 @@ class Hands:
             return Refusal(Code.NOT_FOUND, f"No event of {act.vm} is open; there is nothing to {act.do}.")
         return ask(max(found, key=lambda event: event.number))
 
-    def _scale(self, act: Act, who: str) -> Refusal | None:
+    def _scale(self, act: Act, who: str) -> str | Refusal:
         plane = self.plane
         before = plane.world.sets[act.scale_set or ""]
         if not isinstance(before, ScaleSet):
@@ -133,12 +137,7 @@ class Hands:
             tags=before.tags,
             kept=before.kept,
         )
-        batch = plane.workshop.new_id()
-
-        def write(draft: Draft) -> Refusal | None:
-            return put_scale_set(draft, wish, plane.workshop, batch)
-
-        return plane.change(who, write)
+        return put_scale_set(plane, wish, who)
 
     def _roll_out(self, act: Act, who: str) -> str | Refusal:
         recovery: timedelta = _USUAL_RECOVERY if act.recovery is None else act.recovery
@@ -150,4 +149,4 @@ class Hands:
             notice=act.notice,
             recovery=recovery,
         )
-        return self.plane.start_rollout(wish, who)
+        return start_rollout(self.plane, wish, who)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from ipaddress import ip_address
 
 from forewarn.core.fleet_check import MOST_INSTANCES, Place, Problem
-from forewarn.core.notice import DEGRADED_NOTICE, Rules, in_words
+from forewarn.core.notice import DEGRADED_NOTICE, Limits, in_words
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.hosts import too_long, too_short
 from forewarn.core.terms import Kind, Priority
@@ -192,13 +192,13 @@ class _Check:
         if act.by_live_migration and kind is not Kind.FREEZE:
             what = f"A live migration is felt as a Freeze, not as a {kind}."
             yield Problem(at(where, "by"), what, 'Give it kind = "Freeze", or leave out by.')
-        rules = Rules(action_limit=setting_of(self.scenario, "action_limit", Rules().action_limit))
+        rules = Limits(action_limit=setting_of(self.scenario, "action_limit", Limits().action_limit))
         yield from _refused(too_short(kind, act.notice, rules), at(where, "notice"))
         if self.text.is_right("settings"):
             yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
 
     def _degrade(self, act: Act, where: Place) -> Iterator[Problem]:
-        yield from _refused(too_short(Kind.REDEPLOY, act.notice, Rules()), at(where, "notice"))
+        yield from _refused(too_short(Kind.REDEPLOY, act.notice, Limits()), at(where, "notice"))
         if act.notice is not None and act.notice > DEGRADED_NOTICE:
             most = in_words(DEGRADED_NOTICE)
             what = f"A degraded host gets at most {most} of notice; {in_words(act.notice)} was asked for."

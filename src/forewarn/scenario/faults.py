@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from forewarn.control.commands.faults import add_fault, clear_faults
 from forewarn.control.plane import ControlPlane
 from forewarn.core.fault import Fault, FaultRule
 from forewarn.core.refusal import Refusal
@@ -36,7 +37,7 @@ def put_in(plane: ControlPlane, act: Act, seed: int, who: str) -> Refusal | None
     rule = rule_of(act, seed)
     if isinstance(rule, Refusal):
         return rule
-    outcome = plane.add_fault(rule, who)
+    outcome = add_fault(plane, rule, who)
     return outcome if isinstance(outcome, Refusal) else None
 
 
@@ -44,7 +45,7 @@ def take_out(plane: ControlPlane, name: str | None, who: str) -> Refusal | None:
     """Let the faults of that name be no more, or all of them."""
     for posted in [] if plane.faults is None else plane.faults.all:
         if name in {None, posted.rule.name}:
-            outcome = plane.clear_faults(posted.id, who)
+            outcome = clear_faults(plane, posted.id, who)
             if isinstance(outcome, Refusal):
                 return outcome
     return None

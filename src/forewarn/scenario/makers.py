@@ -20,7 +20,7 @@ from forewarn.core.notice import (
     LIVE_MIGRATION,
     RISK_NOTICE,
     UNKNOWN_SECONDS,
-    Rules,
+    Limits,
     planned_seconds,
 )
 from forewarn.core.policy import is_approved_beforehand
@@ -176,7 +176,7 @@ class Course:
 
     def may_be_off(self, vm: Vm, until: timedelta) -> bool:
         """Whether its scope may be off at some time until then: nobody has asked yet, or not for a day."""
-        return not self.scenario.head.enabled or until >= Rules().silence or self.is_made_anew(vm)
+        return not self.scenario.head.enabled or until >= Limits().silence or self.is_made_anew(vm)
 
     def is_made_anew(self, vm: Vm) -> bool:
         """Whether its scale set may delete it, and make it again."""
@@ -272,12 +272,12 @@ class Course:
     @property
     def lead(self) -> timedelta:
         """How long Started is seen before a machine is touched."""
-        return setting_of(self.scenario, "lead", Rules().lead)
+        return setting_of(self.scenario, "lead", Limits().lead)
 
     @property
     def action_limit(self) -> timedelta:
         """After which an action has failed."""
-        return setting_of(self.scenario, "action_limit", Rules().action_limit)
+        return setting_of(self.scenario, "action_limit", Limits().action_limit)
 
     def seconds_of(self, action: Action) -> float:
         """How long a simulated machine takes for it at the most; a pause takes what is announced."""

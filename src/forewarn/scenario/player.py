@@ -15,6 +15,8 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import first_poll
 from forewarn.control.plane import ControlPlane
 from forewarn.core.event import Event
 from forewarn.core.fleet_spec import FleetSpec
@@ -145,10 +147,10 @@ class Player:
     # Before it begins.
 
     def _furnish(self, service: Service) -> None:
-        service.plane.apply_fleet(
-            self._fleet, "scenario"
+        apply_fleet(
+            service.plane, self._fleet, "scenario"
         )  # into an empty store: it is taken, as `_seated` has seen
-        service.plane.observers.append(self._note)
+        service.plane.committed.subscribe(self._note)
 
     @property
     def _plane(self) -> ControlPlane:
@@ -157,7 +159,7 @@ class Player:
     def _turn_scopes_on(self) -> None:
         if self._scenario.head.enabled:
             for vm in {vm.scope: vm.name for vm in reversed(self._plane.world.vms.values())}.values():
-                self.emulator.on_plane(self._plane.first_poll, vm)
+                self.emulator.on_plane(first_poll, self._plane, vm)
 
     def _seat_guests(self) -> None:
         host, port = self.emulator.service.metadata[-1]

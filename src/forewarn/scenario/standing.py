@@ -8,7 +8,7 @@ from datetime import timedelta
 from forewarn.core.fault import About, Fault, FaultRule
 from forewarn.core.fleet import Vm
 from forewarn.core.fleet_check import Place, Problem
-from forewarn.core.notice import Rules, in_words
+from forewarn.core.notice import Limits, in_words
 from forewarn.core.terms import Action, VmState
 from forewarn.scenario import faults
 from forewarn.scenario.bounds import last_poll
@@ -86,7 +86,7 @@ def _host(course: Course, case: Case) -> Iterator[Problem]:
 def _scope(course: Course, case: Case) -> Iterator[Problem]:
     """It is on for a day after somebody has asked; one that is made anew with its scale set may be off."""
     head, wanted = course.scenario.head, case.wanted.on
-    silence, when = Rules().silence, clock_of(case.time)
+    silence, when = Limits().silence, clock_of(case.time)
     if wanted is False and not course.may_be_off(case.vm, case.time):
         why = f"everybody has asked when the scenario begins, and that holds for {in_words(silence)}"
         yield case.problem("on", f"The scope of {case.vm.name} is on at {when}: {why}.", "Expect on = true.")
@@ -98,7 +98,7 @@ def _scope(course: Course, case: Case) -> Iterator[Problem]:
 
 def _silence(course: Course, case: Case) -> Iterator[Problem]:
     """A scope that nobody has asked for in a day is off."""
-    silence = Rules().silence
+    silence = Limits().silence
     if case.wanted.on is not True or course.is_made_anew(case.vm):
         return
     heard = [timedelta(0)] if course.scenario.head.enabled else []

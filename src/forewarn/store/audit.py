@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 import sqlalchemy as sa
 
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.store.codec import Codec, micros
 from forewarn.store.credentials import CredentialKind
 from forewarn.store.tables import deeds
 
-_DEEDS = Codec(Deed)
+_DEEDS = Codec(AuditEntry)
 _ABOUT_CREDENTIALS = [f"{verb} {kind}" for verb in ("create", "revoke") for kind in CredentialKind]
 
 
@@ -33,7 +33,7 @@ class NumberedDeed(NamedTuple):
     """A deed, and the number by which the next page is asked for."""
 
     number: int
-    deed: Deed
+    deed: AuditEntry
 
 
 def list_deeds(

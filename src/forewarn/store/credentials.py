@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import sqlalchemy as sa
 
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.store.codec import Codec, micros
 from forewarn.store.sql import Transaction
 from forewarn.store.tables import credentials, deeds, secrets
@@ -56,7 +56,7 @@ class Credential:
 
 
 _CREDENTIALS = Codec(Credential)
-_DEEDS = Codec(Deed)
+_DEEDS = Codec(AuditEntry)
 
 
 def read(transaction: Transaction) -> list[Credential]:
@@ -66,14 +66,14 @@ def read(transaction: Transaction) -> list[Credential]:
     return [_CREDENTIALS.decode(row) for row in rows]
 
 
-def add(transaction: Transaction, credential: Credential, deed: Deed) -> None:
+def add(transaction: Transaction, credential: Credential, deed: AuditEntry) -> None:
     """Keep a new one, and who made it."""
     row = dict(zip(_CREDENTIALS.columns, _CREDENTIALS.encode(credential), strict=True))
     transaction.connection.execute(credentials.insert().values(row))
     _write_deed(transaction, deed)
 
 
-def revoke(transaction: Transaction, credential: str, at: datetime, deed: Deed) -> None:
+def revoke(transaction: Transaction, credential: str, at: datetime, deed: AuditEntry) -> None:
     """Put one out of force, and keep who did it."""
     transaction.connection.execute(
         credentials.update()
@@ -91,7 +91,7 @@ def note_uses(transaction: Transaction, last: Mapping[str, datetime]) -> None:
         )
 
 
-def _write_deed(transaction: Transaction, deed: Deed) -> None:
+def _write_deed(transaction: Transaction, deed: AuditEntry) -> None:
     row = dict(zip(_DEEDS.columns, _DEEDS.encode(deed), strict=True))
     transaction.connection.execute(deeds.insert().values(row))
 

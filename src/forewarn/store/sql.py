@@ -21,7 +21,7 @@ from sqlalchemy import exc
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import RolloutState, TurnState
 from forewarn.core.terms import VmState
-from forewarn.core.world import Changes, Deed, Entity
+from forewarn.core.world import AuditEntry, Changes, Entity
 from forewarn.errors import ForewarnError, StaleWrite, StoreError, StoreUnavailable
 from forewarn.store.codec import instant, micros
 from forewarn.store.opening import ADVISORY_LOCK, Opened, prepare_schema
@@ -63,13 +63,13 @@ class Transaction:
     def everything(self) -> Iterator[Entity]:
         """The fleet, the scopes and all that is open, each after what it refers to."""
         for kind, table in TABLE_OF.items():
-            if kind is not Deed:
+            if kind is not AuditEntry:
                 yield from self._read(kind, _still_there(table))
 
     def news(self, since: int) -> Iterator[Entity]:
         """All that was written after the commit of that number, ended and deleted things included."""
         for kind, table in TABLE_OF.items():
-            if kind is not Deed:
+            if kind is not AuditEntry:
                 newer = sa.select(table).where(table.c.version > since)
                 yield from self._read(kind, newer.order_by(*_IN_ORDER.get(table, ())))
 
@@ -98,8 +98,8 @@ class Transaction:
         for kind, rows in changed.items():
             self._run(self._statements.update(kind), rows)
         if changes.deeds:
-            codec = self._statements.codec(Deed)
-            self._run(self._statements.insert(Deed), [tuple(codec.encode(deed)) for deed in changes.deeds])
+            codec = self._statements.codec(AuditEntry)
+            self._run(self._statements.insert(AuditEntry), [tuple(codec.encode(deed)) for deed in changes.deeds])
         self._write_mark(mark, changes.number, shown)
         self.newest = changes.number
 

@@ -13,7 +13,7 @@ from forewarn.core.fleet import Vm
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
-from forewarn.core.world import Deed, Entity
+from forewarn.core.world import AuditEntry, Entity
 from forewarn.store.codec import Codec
 from forewarn.store.tables import TABLE_OF
 
@@ -67,7 +67,7 @@ class Statements:
         table, columns = TABLE_OF[kind].name, self._codecs[kind].columns
         marks = ", ".join([self._mark] * len(columns))
         insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608 - names are ours
-        if kind is Deed or kind in _NEVER_GONE:
+        if kind is AuditEntry or kind in _NEVER_GONE:
             return insert
         # What was deleted may be made again under its old name.
         gone = f"{table}.state = 'deleted'" if kind is Vm else f"{table}.is_gone"

@@ -13,7 +13,7 @@ from forewarn.core.fleet import AvailabilitySet, CloudService, Host, ResourceGro
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 
 # Of the schema, oldest first; each is a file in migrations/versions.
 REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
@@ -363,5 +363,5 @@ TABLE_OF = {
     Operation: operations,
     Event: events,
     Attempt: attempts,
-    Deed: deeds,
+    AuditEntry: deeds,
 }

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from forewarn.core.bulletin import Owner
 from forewarn.core.fleet import AvailabilitySet, CloudService, ScaleSet, Vm
 from forewarn.core.scope import ScopeKind
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.store.codec import Codec, micros
 from forewarn.store.sql import Transaction
 from forewarn.store.tables import TABLE_OF, deeds, deliveries, scopes, webhooks
@@ -73,7 +73,7 @@ class Delivery:
 
 _WEBHOOKS = Codec(Webhook)
 _DELIVERIES = Codec(Delivery)
-_DEEDS = Codec(Deed)
+_DEEDS = Codec(AuditEntry)
 _SET_OF = {
     ScopeKind.AVAILABILITY_SET: AvailabilitySet,
     ScopeKind.PLACEMENT_GROUP: ScaleSet,
@@ -96,20 +96,20 @@ def oldest_first(webhook: Webhook) -> tuple[datetime, str]:
     return webhook.created_at, webhook.id
 
 
-def add(transaction: Transaction, webhook: Webhook, deed: Deed) -> None:
+def add(transaction: Transaction, webhook: Webhook, deed: AuditEntry) -> None:
     """Keep a new one, and who added it."""
     transaction.connection.execute(webhooks.insert().values(_row(_WEBHOOKS, webhook)))
     _write_deed(transaction, deed)
 
 
-def remove(transaction: Transaction, webhook: str, deed: Deed) -> None:
+def remove(transaction: Transaction, webhook: str, deed: AuditEntry) -> None:
     """Forget one with all that it has not been told, and keep who removed it."""
     transaction.connection.execute(webhooks.delete().where(webhooks.c.id == webhook))
     transaction.connection.execute(deliveries.delete().where(deliveries.c.webhook == webhook))
     _write_deed(transaction, deed)
 
 
-def _write_deed(transaction: Transaction, deed: Deed) -> None:
+def _write_deed(transaction: Transaction, deed: AuditEntry) -> None:
     transaction.connection.execute(deeds.insert().values(_row(_DEEDS, deed)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Self
 
 from forewarn.board.faults import Posted
+from forewarn.control.commands.faults import add_fault, clear_faults
 from forewarn.core.refusal import Refusal
 from forewarn.emulator import Emulator, Refused
 from forewarn.testing.fleet import ACTOR
@@ -21,12 +22,12 @@ class Fault:
     @property
     def struck(self) -> int:
         """How often it has had an effect."""
-        return self._posted.struck
+        return self._posted.hits
 
     def clear(self) -> None:
         """Let it strike no more."""
         plane = self._emulator.service.plane
-        self._emulator.on_plane(plane.clear_faults, self._posted.id, ACTOR)
+        self._emulator.on_plane(clear_faults, plane, self._posted.id, ACTOR)
 
     def __enter__(self) -> Self:
         return self
@@ -43,5 +44,5 @@ def put_in(emulator: Emulator, said: dict[str, object]) -> Fault:
     rule = parse_fault(said)
     if isinstance(rule, Refusal):
         raise Refused(rule.message, rule.hint)
-    posted = emulator.on_plane(emulator.service.plane.add_fault, rule, ACTOR)
+    posted = emulator.on_plane(add_fault, emulator.service.plane, rule, ACTOR)
     return Fault(emulator, posted)

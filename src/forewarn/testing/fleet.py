@@ -12,6 +12,9 @@ from typing import Any
 
 import msgspec
 
+from forewarn.control.commands.fleet import apply_fleet
+from forewarn.control.commands.guests import first_poll
+from forewarn.control.commit import refusal_of
 from forewarn.control.plane import ControlPlane
 from forewarn.core.fleet_check import Problem, check
 from forewarn.core.fleet_export import describe
@@ -56,13 +59,13 @@ def add(plane: ControlPlane, wish: Wish) -> Refusal | None:
     except BadFleet as problem:
         return _refuse([line.partition(": ")[2] for line in problem.lines], wish)
     whole = _joined(there, wanted)
-    problems = check(whole) or plane.apply_fleet(whole, ACTOR)
+    problems = check(whole) or apply_fleet(plane, whole, ACTOR)
     return _refuse([f"{each.what} {each.remedy}" for each in problems if isinstance(each, Problem)], wish)
 
 
 def turn_on(plane: ControlPlane, vm: str) -> Refusal | None:
     """As if its guest had asked once: from now on its scope is told, and waited for."""
-    return plane.first_poll(vm)
+    return refusal_of(first_poll(plane, vm))
 
 
 def _referred_to(there: FleetSpec, wish: Wish) -> dict[str, list[Any]]:

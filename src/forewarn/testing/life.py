@@ -16,7 +16,7 @@ from forewarn.core.holds import clock_time
 from forewarn.core.notice import in_words
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.emulator import Refused
 from forewarn.store import audit, history
 from forewarn.wire.rest import waiting_for
@@ -88,7 +88,7 @@ class _Line(NamedTuple):
     text: str
 
 
-def _deed(deed: Deed, state: State, begun: str) -> str:
+def _deed(deed: AuditEntry, state: State, begun: str) -> str:
     """One line of the audit, for a reader."""
     if deed.verb == state.operation.cause:
         return f"{deed.verb} {deed.subject}, asked for by {deed.actor}: {begun}"

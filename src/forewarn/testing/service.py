@@ -14,8 +14,11 @@ from functools import partial
 from typing import Any, Literal, Protocol, Self
 
 from forewarn.config import SETTINGS, load_settings
+from forewarn.control.commands.events import cancel_operation
+from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, recover_host
+from forewarn.control.commands.vms import act_on_vm, evict_vm
+from forewarn.control.commit import Accepted
 from forewarn.control.plane import ControlPlane
-from forewarn.control.requests import Accepted
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause
@@ -179,14 +182,14 @@ class Service:
 
     def _ask_for_vm(self, cause: Cause, vm: Vm | str) -> Event:
         name = self._name(vm)
-        return self._event(self.emulator.on_plane(self._plane.ask_for_vm, cause, name, ACTOR), name)
+        return self._event(self.emulator.on_plane(act_on_vm, self._plane, cause, name, ACTOR), name)
 
     # What the platform does.
 
     def evict(self, vm: Vm | str) -> Event:
         """Take a Spot VM's capacity back: a Preempt."""
         name = self._name(vm)
-        return self._event(self.emulator.on_plane(self._plane.evict, name, ACTOR), name)
+        return self._event(self.emulator.on_plane(evict_vm, self._plane, name, ACTOR), name)
 
     def maintain(
         self,
@@ -207,7 +210,7 @@ class Service:
             description=as_description(description),
         )
         host, vm = self._host(where)
-        return self._event(self.emulator.on_plane(self._plane.maintain, host, asked, ACTOR), vm)
+        return self._event(self.emulator.on_plane(maintain_host, self._plane, host, asked, ACTOR), vm)
 
     def degrade(self, where: Vm | str, *, notice_seconds: float | None = None, risk: str | None = None) -> Event:
         """A host is expected to fail, in a week unless said otherwise: a Redeploy of all VMs on it."""
@@ -217,23 +220,23 @@ class Service:
             anyway=True,  # of a few hosts, one is many
         )
         host, vm = self._host(where)
-        return self._event(self.emulator.on_plane(self._plane.degrade, host, asked, ACTOR), vm)
+        return self._event(self.emulator.on_plane(degrade_host, self._plane, host, asked, ACTOR), vm)
 
     def fail(self, where: Vm | str) -> Event:
         """A host has failed: its event is born Started, and the VMs come back elsewhere."""
         host, vm = self._host(where)
-        return self._event(self.emulator.on_plane(self._plane.fail, host, ACTOR), vm)
+        return self._event(self.emulator.on_plane(fail_host, self._plane, host, ACTOR), vm)
 
     def recover(self, where: Vm | str) -> None:
         """A host is well again."""
-        self.emulator.on_plane(self._plane.recover, self._host(where)[0], ACTOR)
+        self.emulator.on_plane(recover_host, self._plane, self._host(where)[0], ACTOR)
 
     def cancel(self, event: Event) -> None:
         """Call off what has not started, with all events of the same work."""
         state = as_event(event).state
         if not state.operation.phase.is_open:
             raise Refused(f"{event} is {state.phase}; it cannot be cancelled.")
-        self.emulator.on_plane(self._plane.cancel, event.operation, ACTOR)
+        self.emulator.on_plane(cancel_operation, self._plane, event.operation, ACTOR)
 
     def fault(self, name: str, vm: Vm | str | None = None, **options: Any) -> Fault:  # noqa: ANN401 - as its kind has them
         """Put a fault in: of one VM's requests or events, or of all; `rate`, `count`, `every`, `seed` say which.

@@ -13,7 +13,7 @@ import msgspec
 from forewarn.core.history import Approver, Line, Spread, Summary
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, Kind, Source
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.wire.rest import ApprovalView, Instant
 
 
@@ -131,6 +131,6 @@ def _spread(spread: Spread | None) -> SpreadView | None:
     return None if spread is None else SpreadView(*(getattr(spread, field.name) for field in fields(spread)))
 
 
-def deed_view(deed: Deed) -> DeedView:
+def deed_view(deed: AuditEntry) -> DeedView:
     """One line of the audit."""
     return DeedView(deed.at, deed.actor, deed.verb, deed.subject, deed.detail, deed.operation, deed.event)

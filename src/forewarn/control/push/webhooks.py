@@ -19,7 +19,7 @@ from forewarn.control.push.outbox import Outbox
 from forewarn.core.bulletin import WebhookTestMessage
 from forewarn.core.event import Event
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.world import Changes, Deed
+from forewarn.core.world import AuditEntry, Changes
 from forewarn.errors import ForewarnError, StoreError
 from forewarn.ids import random_id
 from forewarn.logs import get_logger
@@ -89,7 +89,7 @@ class Webhooks:
         for webhook in self._outbox.webhooks:
             self._courier.serve(webhook)
         self._collect()
-        self._plane.observers.append(self._observe)
+        self._plane.committed.subscribe(self._observe)
 
     def stop(self) -> None:
         """Deliver nothing more, and write down what was."""
@@ -203,8 +203,8 @@ class Webhooks:
         made, now = secrets.token_hex(_ID_BYTES), self._plane.clock.now()
         return Webhook(made, wanted.url, wanted.format, secret, kinds, wanted.scopes, now, actor)
 
-    def _deed(self, verb: str, webhook: Webhook, actor: str, detail: str) -> Deed:
-        return Deed(self._plane.clock.now(), actor, f"{verb} webhook", subject=webhook.id, detail=detail)
+    def _deed(self, verb: str, webhook: Webhook, actor: str, detail: str) -> AuditEntry:
+        return AuditEntry(self._plane.clock.now(), actor, f"{verb} webhook", subject=webhook.id, detail=detail)
 
     def remove(self, webhook: str, actor: str) -> Account | Refusal:
         """A webhook is told nothing more, and what it was not told is forgotten."""

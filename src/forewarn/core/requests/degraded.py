@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Host
 from forewarn.core.holds import clock_time
-from forewarn.core.notice import DEGRADED_NOTICE, RISK_NOTICE, Rules, in_words, notice_ends
+from forewarn.core.notice import DEGRADED_NOTICE, RISK_NOTICE, Limits, in_words, notice_ends
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
@@ -34,7 +34,7 @@ class Degradation:
     anyway: bool = False  # however many hosts are sick
 
 
-def degrade(draft: Draft, name: str, asked: Degradation, operation: str, rules: Rules) -> Refusal | None:
+def degrade(draft: Draft, name: str, asked: Degradation, operation: str, limits: Limits) -> Refusal | None:
     """Announce that a host's VMs are to be redeployed; pull nearer what is announced already.
 
     Nothing is written where the report says nothing new.
@@ -44,7 +44,7 @@ def degrade(draft: Draft, name: str, asked: Degradation, operation: str, rules: 
         return host
     if host.condition is Condition.FAILED:
         return Refusal(Code.NOT_ALLOWED, f"{name} has failed already.", f"forewarn host recover {name}")
-    notice = _notice_of(asked, rules)
+    notice = _notice_of(asked, limits)
     if isinstance(notice, Refusal):
         return notice
     if (incident := incident_on(draft.world, name)) is not None:
@@ -52,7 +52,7 @@ def degrade(draft: Draft, name: str, asked: Degradation, operation: str, rules: 
         return None
     if host.condition is Condition.DEGRADED and not vms_on(draft, host):
         return None
-    if host.condition is Condition.UP and not asked.anyway and (refusal := _too_many(draft.world, host, rules)):
+    if host.condition is Condition.UP and not asked.anyway and (refusal := _too_many(draft.world, host, limits)):
         return refusal
     announce_move(draft, host, notice, operation)
     return None
@@ -79,14 +79,14 @@ def incident_on(world: World, host: str) -> Operation | None:
     return next((each for each in world.operations_on_host(host) if each.cause is Cause.DEGRADE), None)
 
 
-def _notice_of(asked: Degradation, rules: Rules) -> timedelta | Refusal:
+def _notice_of(asked: Degradation, limits: Limits) -> timedelta | Refusal:
     """How long ahead the VMs are told, from now."""
     if asked.risk is not None and asked.notice is not None:
         return Refusal(Code.BAD_REQUEST, "A risk and a notice cannot both be given.", "Give one of them.")
     if asked.risk is not None:
-        return max(RISK_NOTICE[asked.risk], rules.least_notice[Kind.REDEPLOY])
+        return max(RISK_NOTICE[asked.risk], limits.least_notice[Kind.REDEPLOY])
     notice = DEGRADED_NOTICE if asked.notice is None else asked.notice
-    if refusal := too_short(Kind.REDEPLOY, notice, rules):
+    if refusal := too_short(Kind.REDEPLOY, notice, limits):
         return refusal
     if notice > DEGRADED_NOTICE:
         return Refusal(
@@ -120,12 +120,12 @@ def _why(asked: Degradation, notice: timedelta, not_before: datetime, before: da
     return f"{said}: not before {clock_time(not_before, now)} instead of {clock_time(before, now)}"
 
 
-def _too_many(world: World, host: Host, rules: Rules) -> Refusal | None:
+def _too_many(world: World, host: Host, limits: Limits) -> Refusal | None:
     """The circuit breaker: when many hosts are called sick at once, it is more likely that who says so errs."""
-    if not rules.sick_host_percent:
+    if not limits.sick_host_percent:
         return None
     declared = sum(each.is_declared for each in world.hosts.values())
-    limit = max(LEAST_SICK_HOSTS, int(declared * rules.sick_host_percent / 100))
+    limit = max(LEAST_SICK_HOSTS, int(declared * limits.sick_host_percent / 100))
     sick = [each for each in world.hosts.values() if each.condition is not Condition.UP]
     if len(sick) < limit:
         return None
@@ -134,6 +134,6 @@ def _too_many(world: World, host: Host, rules: Rules) -> Refusal | None:
     return Refusal(
         Code.LIMIT_REACHED,
         f"{host.name} is not called degraded: {len(sick)} hosts are sick already, {names}{more}, and the limit is "
-        f"{limit} ({rules.sick_host_percent:g} % of {declared} hosts, and never fewer than {LEAST_SICK_HOSTS}).",
+        f"{limit} ({limits.sick_host_percent:g} % of {declared} hosts, and never fewer than {LEAST_SICK_HOSTS}).",
         "See whether they are: forewarn host list. Recover those that are well, or say it with --anyway.",
     )

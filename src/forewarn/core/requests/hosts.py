@@ -11,7 +11,7 @@ from forewarn.core.fleet import Host, Vm
 from forewarn.core.notice import (
     DESCRIPTIONS,
     LIVE_MIGRATION,
-    Rules,
+    Limits,
     in_words,
     planned_seconds,
 )
@@ -21,7 +21,7 @@ from forewarn.core.placement import Vacancies
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host
 from forewarn.core.requests.vms import overtake
-from forewarn.core.steps import announce, cancel, restores, strike
+from forewarn.core.steps import announce, born_started, cancel, restores
 from forewarn.core.terms import Action, Cause, Condition, Kind, Source, VmState
 
 
@@ -40,7 +40,7 @@ class Maintenance:
 _HOST_ACTIONS = {Kind.FREEZE: Action.FREEZE, Kind.REBOOT: Action.REBOOT, Kind.REDEPLOY: Action.REDEPLOY}
 
 
-def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules: Rules) -> Refusal | None:
+def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, limits: Limits) -> Refusal | None:
     """Planned work on a host: one event per scope and update domain that has VMs on it."""
     host = find_host(draft.world, name)
     if isinstance(host, Refusal):
@@ -49,7 +49,7 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         return Refusal(
             Code.NOT_ALLOWED, f"{name} has failed; it cannot be maintained.", f"forewarn host recover {name}"
         )
-    if refusal := too_short(asked.kind, asked.notice, rules) or too_long(asked.duration_seconds, rules):
+    if refusal := too_short(asked.kind, asked.notice, limits) or too_long(asked.duration_seconds, limits):
         return refusal
     if asked.by_live_migration and (refusal := _cannot_migrate(draft, host, asked)):
         return refusal
@@ -63,7 +63,7 @@ def maintain(draft: Draft, name: str, asked: Maintenance, operation: str, rules:
         description=default_text if asked.description is None else asked.description,
         duration_seconds=default_seconds if asked.duration_seconds is None else asked.duration_seconds,
     )
-    announce(draft, work, vms_on(draft, host), asked.notice or rules.least_notice[asked.kind])
+    announce(draft, work, vms_on(draft, host), asked.notice or limits.least_notice[asked.kind])
     return None
 
 
@@ -103,21 +103,21 @@ def _never_enough(draft: Draft, host: Host) -> Refusal | None:
     return None
 
 
-def too_long(seconds: int | None, rules: Rules) -> Refusal | None:
+def too_long(seconds: int | None, limits: Limits) -> Refusal | None:
     """No, if the work is expected to take longer than an action is waited for: it could only fail."""
-    if seconds is None or seconds < rules.action_limit.total_seconds():
+    if seconds is None or seconds < limits.action_limit.total_seconds():
         return None
     return Refusal(
         Code.NOT_ALLOWED,
-        f"Work of {seconds} s cannot be done: an action that has no outcome after {in_words(rules.action_limit)} "
+        f"Work of {seconds} s cannot be done: an action that has no outcome after {in_words(limits.action_limit)} "
         "has failed.",
         "Ask for less, or serve with a larger --action-limit.",
     )
 
 
-def too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | None:
+def too_short(kind: Kind, notice: timedelta | None, limits: Limits) -> Refusal | None:
     """Whether less notice is asked for than the kind allows."""
-    least = rules.least_notice[kind]
+    least = limits.least_notice[kind]
     if notice is None or notice >= least:
         return None
     return Refusal(
@@ -127,7 +127,7 @@ def too_short(kind: Kind, notice: timedelta | None, rules: Rules) -> Refusal | N
     )
 
 
-def fail(draft: Draft, name: str, operation: str, rules: Rules, kind: Kind | None = None) -> Refusal | None:
+def fail(draft: Draft, name: str, operation: str, limits: Limits, kind: Kind | None = None) -> Refusal | None:
     """A host that has failed: events are born Started, and the VMs are brought back elsewhere."""
     host = find_host(draft.world, name)
     if isinstance(host, Refusal):
@@ -144,8 +144,8 @@ def fail(draft: Draft, name: str, operation: str, rules: Rules, kind: Kind | Non
         draft.put(replace(vm, state=VmState.DOWN))
     lost = [vm for vm in vms if not _is_to_be_brought_back_from(draft, name, vm)]
     on_their_way = list(draft.world.heading_to(name))  # what brings them there ends first
-    work = work_on(draft, host, Cause.FAIL, Action.RESTORE, kind or rules.failed_host_kind, operation)
-    strike(draft, work, [*lost, *on_their_way], rules)
+    work = work_on(draft, host, Cause.FAIL, Action.RESTORE, kind or limits.failed_host_kind, operation)
+    born_started(draft, work, [*lost, *on_their_way], limits)
     return None
 
 

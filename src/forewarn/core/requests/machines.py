@@ -17,7 +17,7 @@ from forewarn.core.draft import Draft
 from forewarn.core.fleet import DEFAULT_AUTO_APPROVE, AvailabilitySet, ScaleSet, Vm, VmSet
 from forewarn.core.fleet_check import NAME_IN_WORDS, is_name
 from forewarn.core.newcomers import Newcomers
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.policy import has_policy
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
@@ -62,12 +62,12 @@ class VmWish:
 
 
 @dataclass(frozen=True, slots=True)
-class Workshop:
+class MachineFactory:
     """What making machines needs: ids for them and for operations, and whether the driver can make any."""
 
     new_id: Callable[[], str]
     can_make: bool
-    rules: Rules
+    limits: Limits
 
 
 CANNOT_MAKE = Refusal(
@@ -77,11 +77,11 @@ CANNOT_MAKE = Refusal(
 )
 
 
-def put_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
+def put_vm(draft: Draft, wish: VmWish, factory: MachineFactory) -> Refusal | None:
     """Make a VM, or change what can be changed of it."""
     before = any_case(draft.world.vms, wish.name)
     if before is None:
-        return _no_notice_for_spot(wish) or _make_vm(draft, wish, shop)
+        return _no_notice_for_spot(wish) or _make_vm(draft, wish, factory)
     if before.resource_group.lower() != wish.resource_group.lower() or before.instance is not None:
         return taken("VM", before.name, before.resource_group)
     owner = draft.world.sets.get(before.set_name) if before.set_name else None
@@ -126,8 +126,8 @@ def _moved(wish: VmWish, before: Vm, owner: VmSet | None) -> Refusal | None:
     return None
 
 
-def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
-    if not shop.can_make:
+def _make_vm(draft: Draft, wish: VmWish, factory: MachineFactory) -> Refusal | None:
+    if not factory.can_make:
         return CANNOT_MAKE
     if refusal := bad_name("VM", wish.name):
         return refusal
@@ -136,7 +136,7 @@ def _make_vm(draft: Draft, wish: VmWish, shop: Workshop) -> Refusal | None:
         return owner
     if refusal := _own_policy(wish, owner):
         return refusal
-    vm = _new_vm(draft, wish, owner, shop)
+    vm = _new_vm(draft, wish, owner, factory)
     host = Newcomers(draft).host_for(vm)
     draft.put(replace(vm, host=host.name, fault_domain=host.fault_domain, zone=wish.zone or host.zone))
     draft.note("make VM", subject=vm.name)
@@ -165,15 +165,15 @@ def _set_for(draft: Draft, wish: VmWish) -> AvailabilitySet | Refusal | None:
     )
 
 
-def _new_vm(draft: Draft, wish: VmWish, owner: AvailabilitySet | None, shop: Workshop) -> Vm:
+def _new_vm(draft: Draft, wish: VmWish, owner: AvailabilitySet | None, factory: MachineFactory) -> Vm:
     """The VM, without a host yet; its scope is made where there is none."""
     kind, subject = (ScopeKind.AVAILABILITY_SET, owner.name) if owner else (ScopeKind.VM, wish.name)
     return Vm(
         name=wish.name,
-        vm_id=str(uuid5(UUID(shop.new_id()), wish.name)),
+        vm_id=str(uuid5(UUID(factory.new_id()), wish.name)),
         host="",
         home=None,
-        scope=scope_for(draft, kind, subject, None, shop).id,
+        scope=scope_for(draft, kind, subject, None, factory).id,
         resource_group=wish.resource_group,
         set_name=owner.name if owner else None,
         update_domain=_emptiest_domain(draft, owner) if owner else 0,
@@ -195,7 +195,7 @@ def _emptiest_domain(draft: Draft, owner: AvailabilitySet) -> int:
     return min(range(owner.update_domains), key=lambda domain: counts[domain])
 
 
-def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None, shop: Workshop) -> Scope:
+def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None, factory: MachineFactory) -> Scope:
     """The scope of a VM or of a set's members, made where there is none yet."""
     name = scope_name(subject, group)
     for each in (name, qualified(kind, name)):
@@ -203,7 +203,7 @@ def scope_for(draft: Draft, kind: ScopeKind, subject: str, group: int | None, sh
         if found is not None and found.belongs_to == (kind, subject, group):
             return found
     is_taken = draft.scope_or_none(name) is not None
-    generation = generation_of(UUID(shop.new_id()))
+    generation = generation_of(UUID(factory.new_id()))
     made = new_scope(kind, subject, group, generation, {name} if is_taken else set())
     draft.put(made)
     return made

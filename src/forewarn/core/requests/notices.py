@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
-from forewarn.core.notice import Rules, in_words
+from forewarn.core.notice import Limits, in_words
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
@@ -17,7 +17,7 @@ from forewarn.core.steps import approve, cancel
 from forewarn.core.terms import Cause
 
 
-def call_off(draft: Draft, operation: Operation, rules: Rules) -> Refusal | None:
+def call_off(draft: Draft, operation: Operation, limits: Limits) -> Refusal | None:
     """Cancel an operation that has not started: all its events go, or none."""
     if operation.phase is not Phase.SCHEDULED:
         told = next((each.short_id for each in draft.events_of(operation.id) if each.phase.is_open), None)
@@ -29,7 +29,7 @@ def call_off(draft: Draft, operation: Operation, rules: Rules) -> Refusal | None
     cancel(draft, operation, f"cancelled by {draft.actor}")
     if operation.cause is Cause.EVICT:  # what the eviction had overtaken concerns the VM again
         for name in operation.targets:
-            join(draft, draft.vm(name), rules)
+            join(draft, draft.vm(name), limits)
     return None
 
 
@@ -48,13 +48,13 @@ def approve_events(draft: Draft, events: Iterable[Event], by: str) -> None:
         approve(draft, event, by)
 
 
-def turn_on(draft: Draft, scope: str, by: str, rules: Rules) -> None:
+def turn_on(draft: Draft, scope: str, by: str, limits: Limits) -> None:
     """A guest has asked for the document: from now on its scope is told, and waited for."""
     found = draft.scope(scope)
     if found.is_on:
         return
     is_first = not found.was_on_before  # nobody has read the counts before
-    if (is_first and found.incarnation > 1) or (not is_first and rules.resets_incarnation):
+    if (is_first and found.incarnation > 1) or (not is_first and limits.resets_incarnation):
         found = replace(found, incarnation=1, generation=found.generation + 1)
     draft.put(replace(found, is_on=True, on_since=draft.now, was_on_before=True))
     draft.note("turn on", subject=scope, detail=f"first poll, by {by}")

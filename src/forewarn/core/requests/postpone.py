@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.holds import clock_time
-from forewarn.core.notice import LAST_CALL, Rules, in_words, notice_ends
+from forewarn.core.notice import LAST_CALL, Limits, in_words, notice_ends
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
@@ -29,13 +29,15 @@ class Postponement:
     reason: str = ""
 
 
-def postpone(draft: Draft, event: Event, asked: Postponement, rules: Rules) -> Refusal | None:
+def postpone(draft: Draft, event: Event, asked: Postponement, limits: Limits) -> Refusal | None:
     """Move the whole operation of an event to later."""
     operation = draft.operation(event.operation)
     wanted = _instant_of(event, asked)
     if isinstance(wanted, Refusal):
         return wanted
-    if refusal := _not_open_to_it(draft, event, operation) or _bad_instant(draft, event, wanted, operation, rules):
+    if refusal := _not_open_to_it(draft, event, operation) or _bad_instant(
+        draft, event, wanted, operation, limits
+    ):
         return refusal
     before = clock_time(event.lapses_at, draft.now)
     for each in draft.events_of(operation.id):
@@ -49,14 +51,14 @@ def postpone(draft: Draft, event: Event, asked: Postponement, rules: Rules) -> R
     return None
 
 
-def deadline_of(world: World, operation: Operation, rules: Rules) -> datetime:
+def deadline_of(world: World, operation: Operation, limits: Limits) -> datetime:
     """The last NotBefore to which anybody may postpone the operation.
 
     It counts from the NotBefore that the platform gave, not from one that somebody has put off already; and it is
     not beyond a rollout's force-by date.
     """
     due = (event.due_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED)
-    deadline = min(due, default=operation.created_at) + rules.postpone_limit
+    deadline = min(due, default=operation.created_at) + limits.postpone_limit
     rollout = world.rollouts.get(operation.rollout or "")
     return deadline if rollout is None or rollout.work.force_by is None else min(deadline, rollout.work.force_by)
 
@@ -116,7 +118,7 @@ def _not_open_to_it(draft: Draft, event: Event, operation: Operation) -> Refusal
 
 
 def _bad_instant(
-    draft: Draft, event: Event, wanted: datetime, operation: Operation, rules: Rules
+    draft: Draft, event: Event, wanted: datetime, operation: Operation, limits: Limits
 ) -> Refusal | None:
     """Why the event cannot be postponed to this instant."""
     now, said = draft.now, clock_time(wanted, draft.now)
@@ -126,14 +128,14 @@ def _bad_instant(
             f"{said} is not later: {event.short_id} does not start before {clock_time(event.lapses_at, now)}.",
             "To have it sooner, approve it.",
         )
-    least = rules.least_notice[event.kind]
+    least = limits.least_notice[event.kind]
     if wanted < now + least:
         return Refusal(
             Code.NOTICE_TOO_SHORT,
             f"{said} is too soon: a {event.kind} that is told anew needs {in_words(least)} of notice.",
             f"Postpone it to {clock_time(notice_ends(now, least), now)} or later.",
         )
-    deadline = deadline_of(draft.world, operation, rules)
+    deadline = deadline_of(draft.world, operation, limits)
     if wanted > deadline:
         return Refusal(
             Code.NOT_ALLOWED,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host
 from forewarn.core.requests.vms import evict
@@ -15,7 +15,7 @@ from forewarn.core.world import World
 
 
 def reclaim(
-    draft: Draft, host: str, count: int, new_id: Callable[[], str], rules: Rules, batch: str
+    draft: Draft, host: str, count: int, new_id: Callable[[], str], limits: Limits, batch: str
 ) -> Refusal | None:
     """Evict so many Spot VMs of a host, those first that came last: all of them, or none."""
     found = find_host(draft.world, host)
@@ -31,7 +31,7 @@ def reclaim(
             "Only Spot VMs can be evicted. Ask for fewer." if running else "Only Spot VMs can be evicted.",
         )
     for vm in running[-1 : -count - 1 : -1]:
-        if refusal := evict(draft, vm.name, new_id(), rules, batch):
+        if refusal := evict(draft, vm.name, new_id(), limits, batch):
             return refusal
     return None
 

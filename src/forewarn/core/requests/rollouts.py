@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from forewarn.core.draft import Draft
 from forewarn.core.holds import clock_time
-from forewarn.core.notice import Rules, planned_seconds
+from forewarn.core.notice import Limits, planned_seconds
 from forewarn.core.placement import in_one_zone
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.hosts import too_long, too_short
@@ -69,24 +69,24 @@ class Plan:
         return self.stops[-1].wave + 1
 
 
-def plan_rollout(world: World, wish: RolloutWish, now: datetime, rules: Rules) -> Plan | Refusal:
+def plan_rollout(world: World, wish: RolloutWish, now: datetime, limits: Limits) -> Plan | Refusal:
     """The rollout from beginning to end, or why it cannot be."""
     if (
         refusal := _bad_limits(wish, now)
-        or too_short(wish.kind, wish.notice, rules)
-        or too_long(wish.duration_seconds, rules)
+        or too_short(wish.kind, wish.notice, limits)
+        or too_long(wish.duration_seconds, limits)
     ):
         return refusal
     hosts = select_hosts(world, wish.selection)
     if isinstance(hosts, Refusal):
         return hosts
-    work = _work(wish, rules)
+    work = _work(wish, limits)
     stops = lay_out(world, hosts)
     if wish.force_by is None and (refusal := _breaks_a_minimum(stops)):
         return refusal
     if wish.by_live_migration and (refusal := _cannot_migrate(world, stops)):
         return refusal
-    rows = forecast(stops, work, now, rules)
+    rows = forecast(stops, work, now, limits)
     return rows if isinstance(rows, Refusal) else Plan(work, stops, rows)
 
 
@@ -123,14 +123,14 @@ def _cannot_migrate(world: World, stops: Sequence[Stop]) -> Refusal | None:
     return None
 
 
-def _work(wish: RolloutWish, rules: Rules) -> Work:
+def _work(wish: RolloutWish, limits: Limits) -> Work:
     default_seconds = planned_seconds(wish.kind, by_live_migration=wish.by_live_migration)
     seconds = default_seconds if wish.duration_seconds is None else wish.duration_seconds
     return Work(
         kind=wish.kind,
         by_live_migration=wish.by_live_migration,
         duration_seconds=seconds,
-        notice=wish.notice or rules.least_notice[wish.kind],
+        notice=wish.notice or limits.least_notice[wish.kind],
         description=wish.description,
         max_parallel=wish.max_parallel,
         max_parallel_per_zone=wish.max_parallel_per_zone,
@@ -139,7 +139,7 @@ def _work(wish: RolloutWish, rules: Rules) -> Work:
         health_wait=wish.health_wait,
         max_failures=wish.max_failures,
         max_unhealthy_percent=wish.max_unhealthy_percent,
-        expected=usual_length(wish.kind, seconds, rules),
+        expected=usual_length(wish.kind, seconds, limits),
         window=wish.window,
         force_by=wish.force_by,
     )
@@ -175,9 +175,9 @@ def _bad_limits(wish: RolloutWish, now: datetime) -> Refusal | None:
     return None
 
 
-def start_rollout(draft: Draft, wish: RolloutWish, rollout: str, rules: Rules) -> Refusal | None:
+def start_rollout(draft: Draft, wish: RolloutWish, rollout: str, limits: Limits) -> Refusal | None:
     """Begin a rollout: its hosts get their turns; the first are announced by the next tick."""
-    plan = plan_rollout(draft.world, wish, draft.now, rules)
+    plan = plan_rollout(draft.world, wish, draft.now, limits)
     if isinstance(plan, Refusal):
         return plan
     if refusal := is_open_already(draft.world, plan):

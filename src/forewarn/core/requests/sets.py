@@ -26,7 +26,7 @@ from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.requests.machines import (
     CANNOT_MAKE,
-    Workshop,
+    MachineFactory,
     bad_name,
     fixed,
     no_notice_for_spot,
@@ -107,7 +107,7 @@ def put_availability_set(draft: Draft, wish: AvailabilitySetWish) -> Refusal | N
     return None
 
 
-def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) -> Refusal | None:
+def put_scale_set(draft: Draft, wish: ScaleSetWish, factory: MachineFactory, batch: str) -> Refusal | None:
     """Make a scale set with its instances, or change its model and its capacity.
 
     Instances too many are deleted, the last ones first, each with its own notice; the model is that of all
@@ -122,7 +122,7 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
         made = _new_scale_set(wish)
         draft.put(made)
         draft.note("make scale set", subject=wish.name)
-        return _resize(draft, made, wish.capacity, shop, batch)
+        return _resize(draft, made, wish.capacity, factory, batch)
     if not isinstance(before, ScaleSet) or before.resource_group.lower() != wish.resource_group.lower():
         return taken("set", before.name, before.resource_group)
     if before.is_leaving:
@@ -144,7 +144,7 @@ def put_scale_set(draft: Draft, wish: ScaleSetWish, shop: Workshop, batch: str) 
     for vm in draft.world.members_of_set(before.name):
         if vm.instance is not None and (updated := _like_model(vm, changed)) != vm:
             draft.put(updated)
-    return _resize(draft, changed, wish.capacity, shop, batch)
+    return _resize(draft, changed, wish.capacity, factory, batch)
 
 
 def _new_scale_set(wish: ScaleSetWish) -> ScaleSet:
@@ -200,7 +200,9 @@ def _is_leaving(world: World, vm: Vm) -> bool:
     return any(operation.cause is Cause.DELETE for operation in world.operations_on_vm(vm.name))
 
 
-def _resize(draft: Draft, scale_set: ScaleSet, capacity: int | None, shop: Workshop, batch: str) -> Refusal | None:
+def _resize(
+    draft: Draft, scale_set: ScaleSet, capacity: int | None, factory: MachineFactory, batch: str
+) -> Refusal | None:
     there = sorted(staying_in(draft.world, scale_set), key=lambda vm: -1 if vm.instance is None else vm.instance)
     if capacity is None or capacity == len(there):
         return None
@@ -216,14 +218,14 @@ def _resize(draft: Draft, scale_set: ScaleSet, capacity: int | None, shop: Works
         )
     if capacity < len(there):
         for vm in reversed(there[capacity:]):
-            if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, shop.new_id(), shop.rules, batch):
+            if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, factory.new_id(), factory.limits, batch):
                 return refusal
         return None
-    if not shop.can_make:
+    if not factory.can_make:
         return CANNOT_MAKE
     newcomers = Newcomers(draft)
     for number in islice(_free_numbers(draft.world, scale_set), capacity - len(there)):
-        _make_instance(draft, scale_set, number, shop, newcomers)
+        _make_instance(draft, scale_set, number, factory, newcomers)
     draft.put(replace(scale_set, capacity=scale_set.capacity + capacity - len(there)))
     return None
 
@@ -237,17 +239,21 @@ def _free_numbers(world: World, scale_set: ScaleSet) -> Iterator[int]:
             yield number
 
 
-def _make_instance(draft: Draft, scale_set: ScaleSet, number: int, shop: Workshop, newcomers: Newcomers) -> None:
+def _make_instance(
+    draft: Draft, scale_set: ScaleSet, number: int, factory: MachineFactory, newcomers: Newcomers
+) -> None:
     home, zone = seat_of(scale_set, number)
     group = number // scale_set.placement_group_size
-    scope = scope_for(draft, ScopeKind.PLACEMENT_GROUP, scale_set.name, group, shop).id
-    vm_id = str(uuid5(UUID(shop.new_id()), instance_name(scale_set, number)))
+    scope = scope_for(draft, ScopeKind.PLACEMENT_GROUP, scale_set.name, group, factory).id
+    vm_id = str(uuid5(UUID(factory.new_id()), instance_name(scale_set, number)))
     vm = make_instance(scale_set, number, host=Host("", zone=zone), scope=scope, vm_id=vm_id)
     host = newcomers.host_for(vm, home)
     draft.put(make_instance(scale_set, number, host=host, scope=scope, vm_id=vm_id))
 
 
-def delete_set(draft: Draft, owner: AvailabilitySet | ScaleSet, shop: Workshop, batch: str) -> Refusal | None:
+def delete_set(
+    draft: Draft, owner: AvailabilitySet | ScaleSet, factory: MachineFactory, batch: str
+) -> Refusal | None:
     """Take an empty set away; a scale set goes with the last of its instances, which are deleted now."""
     members = list(draft.world.members_of_set(owner.name))
     if not members:
@@ -261,7 +267,7 @@ def delete_set(draft: Draft, owner: AvailabilitySet | ScaleSet, shop: Workshop, 
     else:
         draft.put(replace(owner, is_leaving=True))
         for vm in staying_in(draft.world, owner):
-            if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, shop.new_id(), shop.rules, batch):
+            if refusal := ask_for_vm(draft, Cause.DELETE, vm.name, factory.new_id(), factory.limits, batch):
                 return refusal
     draft.note("delete set", subject=owner.name)
     return None

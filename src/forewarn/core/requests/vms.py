@@ -8,14 +8,14 @@ from datetime import timedelta
 
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import DESCRIPTIONS, Rules
+from forewarn.core.notice import DESCRIPTIONS, Limits
 from forewarn.core.operation import Operation
 from forewarn.core.phase import Phase
 from forewarn.core.placement import waits_for_host
 from forewarn.core.policy import is_approved_beforehand
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_vm, in_the_way
-from forewarn.core.steps import announce, strike, withdraw
+from forewarn.core.steps import announce, born_started, withdraw
 from forewarn.core.terms import Action, Cause, EvictionPolicy, Kind, Priority, Source, VmState
 from forewarn.core.world import World
 
@@ -47,7 +47,7 @@ _INSTEAD_OF_WAITING = frozenset({Cause.STOP, Cause.DEALLOCATE, Cause.DELETE})
 
 
 def ask_for_vm(
-    draft: Draft, cause: Cause, name: str, operation: str, rules: Rules, batch: str | None = None
+    draft: Draft, cause: Cause, name: str, operation: str, limits: Limits, batch: str | None = None
 ) -> Refusal | None:
     """A user's operation on one VM: announced where its scope is on, at once where it is off."""
     found = find_vm(draft.world, name)
@@ -55,9 +55,9 @@ def ask_for_vm(
         return found
     vm = draft.vm(found.name)  # its profile may have been changed by the same request
     request = USER_REQUESTS[cause]
-    if refusal := _busy(draft, vm, cause) or _wrong_state(vm, cause) or _over_limit(draft, vm, cause, rules):
+    if refusal := _busy(draft, vm, cause) or _wrong_state(vm, cause) or _over_limit(draft, vm, cause, limits):
         return refusal
-    notice = _users_notice(draft, vm, request, rules)
+    notice = _users_notice(draft, vm, request, limits)
     wanted = Operation(
         id=operation,
         cause=cause,
@@ -72,18 +72,18 @@ def ask_for_vm(
         batch=batch,
     )
     if notice is not None and is_approved_beforehand(draft.world, vm, cause):
-        strike(draft, wanted, [vm], rules)
+        born_started(draft, wanted, [vm], limits)
     else:
         announce(draft, wanted, [vm], notice)
     return None
 
 
 def ask_for_vms(
-    draft: Draft, cause: Cause, names: Iterable[str], new_id: Callable[[], str], rules: Rules, batch: str
+    draft: Draft, cause: Cause, names: Iterable[str], new_id: Callable[[], str], limits: Limits, batch: str
 ) -> Refusal | None:
     """A user's operation on several VMs, each by itself: all of them are accepted, or none."""
     for name in names:
-        if refusal := ask_for_vm(draft, cause, name, new_id(), rules, batch):
+        if refusal := ask_for_vm(draft, cause, name, new_id(), limits, batch):
             return refusal
     return None
 
@@ -95,7 +95,7 @@ def has_waiting_work(world: World, name: str) -> bool:
 
 
 def do_waiting_work(
-    draft: Draft, name: str, operation: str, rules: Rules, batch: str | None = None
+    draft: Draft, name: str, operation: str, limits: Limits, batch: str | None = None
 ) -> Refusal | None:
     """Planned work that waits for a VM, when its owner chooses: the VM is redeployed, which does it."""
     vm = find_vm(draft.world, name)
@@ -103,7 +103,7 @@ def do_waiting_work(
         return vm
     if not has_waiting_work(draft.world, name):
         return Refusal(Code.NOT_ALLOWED, f"No maintenance of {name} is scheduled that its owner could do now.")
-    return ask_for_vm(draft, Cause.REDEPLOY, name, operation, rules, batch)
+    return ask_for_vm(draft, Cause.REDEPLOY, name, operation, limits, batch)
 
 
 _VERBS = {
@@ -117,7 +117,7 @@ _VERBS = {
 }
 
 
-def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> timedelta | None:
+def _users_notice(draft: Draft, vm: Vm, request: UserRequest, limits: Limits) -> timedelta | None:
     """How long a user's operation is announced; None where nobody is told."""
     if request.kind is None or not draft.scope(vm.scope).is_on:
         return None
@@ -125,7 +125,7 @@ def _users_notice(draft: Draft, vm: Vm, request: UserRequest, rules: Rules) -> t
         return vm.terminate_notification  # None: no profile, deleted at once
     if request.action is Action.REIMAGE and not vm.announces_reimage:
         return None
-    return rules.least_notice[request.kind]
+    return limits.least_notice[request.kind]
 
 
 def _wrong_state(vm: Vm, cause: Cause) -> Refusal | None:
@@ -148,8 +148,8 @@ def _busy(draft: Draft, vm: Vm, cause: Cause) -> Refusal | None:
     return None
 
 
-def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | None:
-    limit = rules.user_operation_limit
+def _over_limit(draft: Draft, vm: Vm, cause: Cause, limits: Limits) -> Refusal | None:
+    limit = limits.user_operation_limit
     if not limit:
         return None
     count = draft.world.user_operations_in(vm.scope) + draft.new_user_operations(vm.scope)
@@ -163,7 +163,7 @@ def _over_limit(draft: Draft, vm: Vm, cause: Cause, rules: Rules) -> Refusal | N
     )
 
 
-def evict(draft: Draft, name: str, operation: str, rules: Rules, batch: str | None = None) -> Refusal | None:
+def evict(draft: Draft, name: str, operation: str, limits: Limits, batch: str | None = None) -> Refusal | None:
     """Take a Spot VM's capacity back: Preempt, which outranks all that is only scheduled for the VM."""
     vm = find_vm(draft.world, name)
     if isinstance(vm, Refusal):
@@ -197,7 +197,7 @@ def evict(draft: Draft, name: str, operation: str, rules: Rules, batch: str | No
             batch=batch,
         ),
         [vm],
-        rules.least_notice[Kind.PREEMPT],
+        limits.least_notice[Kind.PREEMPT],
     )
     return None
 

@@ -6,11 +6,12 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from forewarn.control import machines
+from forewarn.control.commands import fleet
+from forewarn.control.commit import refusal_of
 from forewarn.core.fleet import AvailabilitySet
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.find import any_case
-from forewarn.operator.arm.desk import ALL, PAGES, PROVIDER, ArmCall, Outcome, arm, showing
+from forewarn.operator.arm.endpoint import ALL, PAGES, PROVIDER, ArmCall, Outcome, arm, showing
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import read_availability_set
 from forewarn.wire.arm.ids import AVAILABILITY_SETS
@@ -68,7 +69,7 @@ def _put(asked: ArmCall, body: Json) -> Outcome:
     wish = read_availability_set(asked.call.path("set"), asked.known_group, body)
     if isinstance(wish, Refusal):
         return wish
-    if refusal := machines.put_availability_set(asked.call.office.plane, wish, asked.call.actor):
+    if refusal := refusal_of(fleet.put_availability_set(asked.call.context.plane, wish, asked.call.actor)):
         return refusal
     made = asked.availability_set()
     return made if isinstance(made, Refusal) else asked.views.availability_set(made)
@@ -81,7 +82,7 @@ async def delete_set(asked: ArmCall, _: Nothing) -> Outcome:
         found = asked.availability_set()
         if isinstance(found, Refusal):
             return Response(status_code=HTTPStatus.NO_CONTENT)
-        outcome = machines.delete_set(asked.call.office.plane, found, asked.call.actor)
+        outcome = fleet.delete_set(asked.call.context.plane, found, asked.call.actor)
         return outcome if isinstance(outcome, Refusal) else Response(status_code=HTTPStatus.OK)
 
     return await asked.call.on_plane(write)

@@ -7,9 +7,10 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
-from forewarn.control import machines
+from forewarn.control.commands import fleet
+from forewarn.control.commit import refusal_of
 from forewarn.core.refusal import Refusal
-from forewarn.operator.arm.desk import GROUP, PAGES, ArmCall, Outcome, arm
+from forewarn.operator.arm.endpoint import GROUP, PAGES, ArmCall, Outcome, arm
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import read_group
 from forewarn.wire.arm.keeping import Json
@@ -43,7 +44,7 @@ async def put_group(asked: ArmCall, body: Json) -> Outcome:
         if isinstance(kept, Refusal):
             return kept
         name, is_new = asked.known_group, asked.unknown_group() is not None
-        if refusal := machines.put_group(asked.call.office.plane, name, kept, asked.call.actor):
+        if refusal := refusal_of(fleet.put_group(asked.call.context.plane, name, kept, asked.call.actor)):
             return refusal
         status = HTTPStatus.CREATED if is_new else HTTPStatus.OK
         return Response(msgspec.json.encode(asked.views.group(name)), status, media_type="application/json")

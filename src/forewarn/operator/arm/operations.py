@@ -9,7 +9,7 @@ from http import HTTPStatus
 import msgspec
 from starlette.responses import Response
 
-from forewarn.control import machines
+from forewarn.control.commands.events import approve_events
 from forewarn.core.event import Event
 from forewarn.core.fleet import AvailabilitySet, ScaleSet
 from forewarn.core.operation import Operation
@@ -17,7 +17,7 @@ from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.world import World
-from forewarn.operator.arm.desk import ALL, PROVIDER, ArmCall, Outcome, arm
+from forewarn.operator.arm.endpoint import ALL, PROVIDER, ArmCall, Outcome, arm
 from forewarn.operator.arm.errors import error
 from forewarn.operator.endpoint import Nothing
 from forewarn.operator.roles import Role
@@ -116,8 +116,8 @@ def _approve(asked: ArmCall, events: list[str]) -> Outcome:
     known, unknown = found
     if unknown:
         return Refusal(Code.NOT_FOUND, _no_open_event(asked, ", ".join(unknown)))
-    refusal = machines.approve(asked.call.office.plane, known, asked.call.actor)
-    return refusal if refusal is not None else _APPROVED
+    outcome = approve_events(asked.call.context.plane, known, asked.call.actor)
+    return outcome if isinstance(outcome, Refusal) else _APPROVED
 
 
 def _approve_open(asked: ArmCall, events: list[str]) -> Outcome:
@@ -125,8 +125,9 @@ def _approve_open(asked: ArmCall, events: list[str]) -> Outcome:
     if isinstance(found, Refusal):
         return found
     known, unknown = found
-    if known and (refusal := machines.approve(asked.call.office.plane, known, asked.call.actor)):
-        return refusal
+    outcome = approve_events(asked.call.context.plane, known, asked.call.actor) if known else None
+    if isinstance(outcome, Refusal):
+        return outcome
     if not unknown:
         return _APPROVED
     details: list[Json] = [

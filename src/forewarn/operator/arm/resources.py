@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from forewarn.core.fleet import AvailabilitySet, ScaleSet
 from forewarn.core.refusal import Refusal
-from forewarn.operator.arm.desk import GROUP, PAGES, ArmCall, Outcome, arm
+from forewarn.operator.arm.endpoint import GROUP, PAGES, ArmCall, Outcome, arm
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import bad
 from forewarn.wire.arm.ids import AVAILABILITY_SETS, COMPUTE, SCALE_SETS, VMS

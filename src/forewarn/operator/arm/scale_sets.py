@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from forewarn.control import machines
+from forewarn.control.commands import fleet
 from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.requests.sets import staying_in
 from forewarn.core.requests.vms import has_waiting_work
 from forewarn.core.terms import Cause
-from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm, showing
+from forewarn.operator.arm.endpoint import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm, showing
 from forewarn.operator.arm.vms import ask, evict, maintain_now, show_health, show_vm
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import bad, read_scale_set
@@ -90,7 +90,7 @@ def _put(asked: ArmCall, name: str, body: Json) -> Outcome:
     wish = read_scale_set(name, asked.known_group, body)
     if isinstance(wish, Refusal):
         return wish
-    operation = machines.put_scale_set(asked.call.office.plane, wish, asked.call.actor)
+    operation = fleet.put_scale_set(asked.call.context.plane, wish, asked.call.actor)
     if isinstance(operation, Refusal):
         return operation
     made = asked.scale_set()
@@ -111,7 +111,7 @@ async def delete_scale_set(asked: ArmCall, _: Nothing) -> Outcome:
         if isinstance(found, Refusal):
             return Response(status_code=HTTPStatus.NO_CONTENT)
         staying, leaving = staying_in(asked.world, found), _last_deletion(asked, found)
-        operation = machines.delete_set(asked.call.office.plane, found, asked.call.actor)
+        operation = fleet.delete_set(asked.call.context.plane, found, asked.call.actor)
         if isinstance(operation, Refusal):
             return operation
         if leaving is not None:  # by another request, which is followed by itself: the set goes with the last

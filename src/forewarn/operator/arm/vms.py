@@ -10,12 +10,13 @@ from typing import Any
 import msgspec
 from starlette.responses import Response
 
-from forewarn.control import machines
+from forewarn.control.commands import vms as commands
+from forewarn.control.commit import refusal_of
 from forewarn.core.fleet import ScaleSet, Vm
 from forewarn.core.refusal import Refusal
 from forewarn.core.requests.find import any_case
 from forewarn.core.terms import Cause, VmState
-from forewarn.operator.arm.desk import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm, showing
+from forewarn.operator.arm.endpoint import ALL, EXPAND, PAGES, PROVIDER, ArmCall, Ongoing, Outcome, arm, showing
 from forewarn.operator.endpoint import Nothing
 from forewarn.wire.arm.bodies import bad, read_vm
 from forewarn.wire.arm.ids import SCALE_SETS, VMS
@@ -110,7 +111,7 @@ def _put(asked: ArmCall, name: str, body: Json) -> Outcome:
     wish = read_vm(name, asked.known_group, body, asked.views.ids)
     if isinstance(wish, Refusal):
         return wish
-    if refusal := machines.put_vm(asked.call.office.plane, wish, asked.call.actor):
+    if refusal := refusal_of(commands.put_vm(asked.call.context.plane, wish, asked.call.actor)):
         return refusal
     vm = asked.vm()
     if isinstance(vm, Refusal):
@@ -144,8 +145,8 @@ def ask(asked: ArmCall, cause: Cause, vms: list[Vm]) -> Outcome:
     names = [vm.name for vm in vms if not _is_already(asked, cause, vm)]
     if not names:
         return Response(status_code=HTTPStatus.OK)
-    plane = asked.call.office.plane
-    found = machines.ask_for_vms(plane, cause, names, asked.call.actor)
+    plane = asked.call.context.plane
+    found = commands.act_on_vms(plane, cause, names, asked.call.actor)
     return found if isinstance(found, Refusal) else Ongoing(found)
 
 
@@ -169,8 +170,8 @@ def maintain_now(asked: ArmCall, vms: list[Vm]) -> Outcome:
     """Do what waits for the VMs."""
     if not vms:
         return Response(status_code=HTTPStatus.OK)
-    plane, names = asked.call.office.plane, [vm.name for vm in vms]
-    found = machines.do_waiting_work(plane, names, asked.call.actor)
+    plane, names = asked.call.context.plane, [vm.name for vm in vms]
+    found = commands.do_waiting_work(plane, names, asked.call.actor)
     return found if isinstance(found, Refusal) else Ongoing(found)
 
 
@@ -196,7 +197,7 @@ async def simulate_eviction(asked: ArmCall, _: Nothing) -> Outcome:
 
 def evict(asked: ArmCall, vm: Vm) -> Outcome:
     """Take the VM's capacity back."""
-    found = asked.call.office.plane.evict(vm.name, asked.call.actor)
+    found = commands.evict_vm(asked.call.context.plane, vm.name, asked.call.actor)
     return found if isinstance(found, Refusal) else Response(status_code=HTTPStatus.NO_CONTENT)
 
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from forewarn.control.plane import PLANE
 from forewarn.core.refusal import Code, Refusal
-from forewarn.core.world import Deed
+from forewarn.core.world import AuditEntry
 from forewarn.operator.roles import Role
 from forewarn.operator.sign_in.keyring import Keyring, digest_of
 from forewarn.store import credentials
@@ -107,8 +107,10 @@ class Register:
         self._keyring.hold(*found)
         return self._keyring.find(wanted.id) or wanted
 
-    def _deed(self, verb: str, credential: Credential, actor: str, detail: str = "") -> Deed:
-        return Deed(self._audit_now(), actor, f"{verb} {credential.kind}", subject=credential.name, detail=detail)
+    def _deed(self, verb: str, credential: Credential, actor: str, detail: str = "") -> AuditEntry:
+        return AuditEntry(
+            self._audit_now(), actor, f"{verb} {credential.kind}", subject=credential.name, detail=detail
+        )
 
 
 def _read(transaction: Transaction) -> tuple[list[Credential], bytes | None]:

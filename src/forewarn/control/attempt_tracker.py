@@ -1,4 +1,4 @@
-"""The plane's hands: attempts that are under way, and what the driver says of them.
+"""Attempts that are under way, and what the driver says of them.
 
 After a crash, or whenever it is not certain that `begin` was called, the driver is asked first; only an attempt
 that is proven not to have begun begins (again).
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 
-from forewarn.control.wakes import Wakes
+from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.decide import Report
 from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.terms import VmState
@@ -28,13 +28,13 @@ def _feared(world: World, attempt: Attempt) -> VmState | None:
     return VmState.DOWN if world.operations[attempt.operation].cause.takes_vm_down else None
 
 
-class Hands:
+class AttemptTracker:
     """Begins attempts and collects how they end; never waits, never raises for a driver's sake."""
 
     def __init__(self, driver: Driver, limit: timedelta) -> None:
         self._driver = driver
         self._limit = limit
-        self._looks: Wakes[Key, datetime] = Wakes()
+        self._looks: TimerHeap[Key, datetime] = TimerHeap()
 
     def pick_up(self, attempts: Iterable[Attempt], at: datetime) -> None:
         """Look after attempts from then on, whoever recorded them and whatever the wall clock showed then."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from forewarn.control.wakes import Wakes
+from forewarn.control.health import Health
+from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Operation
 from forewarn.core.rollout import Rollout, Turn
-from forewarn.core.rollout_course import Verdict, look, move_on
+from forewarn.core.rollout_course import look, move_on
 from forewarn.core.world import Entity, World
 from forewarn.errors import ForewarnError
 from forewarn.logs import get_logger
@@ -23,30 +25,33 @@ log = get_logger()
 _AFTER_A_BUG = timedelta(minutes=1)
 
 Commit = Callable[[Callable[[Draft], None]], object]
-AskFirst = Callable[[Mapping[str, datetime]], None]  # has the checks of sets answer that have to since an instant
 
 
-class Courses:
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What came of one look at the rollouts that were due."""
+
+    looked_at: frozenset[str]
+    bugs: int  # rollouts that could not go on
+
+
+class RolloutScheduler:
     """Knows which rollouts are due, and lets them go on."""
 
     def __init__(
         self,
         world: World,
-        rules: Rules,
-        verdict: Verdict,
+        limits: Limits,
+        health: Health,
         new_id: Callable[[], str],
-        ask_first: AskFirst | None = None,
-        looked: set[str] | None = None,
     ) -> None:
         self._world = world
-        self._rules = rules
-        self._verdict = verdict
+        self._limits = limits
+        self._health = health
         self._new_id = new_id
-        self._ask_first = ask_first
-        self._looked = set() if looked is None else looked  # those that were looked at are put in here
         self._due: set[str] = set()
         self._waiting_for_vms: set[str] = set()  # those that may go on as soon as a VM comes up
-        self._looks: Wakes[str, datetime] = Wakes()
+        self._looks: TimerHeap[str, datetime] = TimerHeap()
 
     def note(self, entities: Iterable[Entity]) -> None:
         """Something was committed: look at the rollouts that it concerns."""
@@ -68,13 +73,12 @@ class Courses:
         """Nobody knows what has become of time, or of what was last decided."""
         self._due.update(self._world.rollouts)
 
-    def move(self, now: datetime, commit: Commit) -> int:
-        """Let those that are due go on, a commit each; how many could not, for a bug."""
+    def move(self, now: datetime, commit: Commit) -> Moved:
+        """Let those that are due go on, a commit each."""
         self._due.update(self._looks.take(now))
-        if self._ask_first is not None and self._due:  # before a commit, which must not wait for anybody
-            self._ask_first(self._checks_wanted(now))
-        self._looked |= self._due
-        bugs = 0
+        if wanted := self._checks_wanted(now):
+            self._health.ask(wanted)  # before a commit, which must not wait for anybody
+        looked_at, bugs = frozenset(self._due), 0
         for rollout in sorted(self._due):
             try:
                 commit(partial(self._write, rollout))
@@ -84,19 +88,15 @@ class Courses:
                 bugs += 1
                 log.exception("rollout could not be gone on with", rollout=rollout)
                 self._put_off(rollout, now + _AFTER_A_BUG)
-        return bugs
+        return Moved(looked_at, bugs)
 
     def _checks_wanted(self, now: datetime) -> dict[str, datetime]:
         """The sets whose health those that are due depend on, and since when it counts."""
         wanted: dict[str, datetime] = {}
-
-        def note(set_name: str, since: datetime) -> str:
-            wanted[set_name] = max(since, wanted.get(set_name, since))
-            return "not asked yet"
-
         for rollout in self._due & self._world.rollouts.keys():
-            with suppress(Exception):  # a bug is told when it is gone on with
-                look(self._world, self._world.rollouts[rollout], now, note)
+            with suppress(Exception):  # a bug is logged when the rollout goes on
+                checks = look(self._world, self._world.rollouts[rollout], now, self._health.answer).checks
+                wanted.update({name: max(since, wanted.get(name, since)) for name, since in checks.items()})
         return wanted
 
     def _write(self, rollout: str, draft: Draft) -> None:
@@ -104,11 +104,11 @@ class Courses:
         if known is None:
             self._put_off(rollout, None)
             return
-        found = look(self._world, known, draft.now, self._verdict)
+        found = look(self._world, known, draft.now, self._health.answer)
         self._put_off(rollout, found.look_again)  # what is written here makes it due again
         if found.waits_for_vms:
             self._waiting_for_vms.add(rollout)
-        move_on(draft, known, found, self._rules, self._new_id)
+        move_on(draft, known, found, self._limits, self._new_id)
 
     def _put_off(self, rollout: str, until: datetime | None) -> None:
         self._due.discard(rollout)

@@ -62,12 +62,12 @@ class ArmCall:
     @property
     def world(self) -> World:
         """All that is now."""
-        return self.call.office.plane.world
+        return self.call.context.plane.world
 
     @property
     def views(self) -> Views:
         """How it is told."""
-        return Views(self.world, self.call.office.site)
+        return Views(self.world, self.call.context.site)
 
     @property
     def group(self) -> str:
@@ -176,7 +176,7 @@ class ArmCall:
 
     def ongoing(self, operation: str, leaving: str | None) -> dict[str, str]:
         """The headers that say where an operation is followed."""
-        site = self.call.office.site
+        site = self.call.context.site
         where = f"{self.base}/subscriptions/{site.subscription}/providers/{COMPUTE}/locations/{site.location}"
         query = {"api-version": self.call.query("api-version") or ""} | ({"leaving": leaving} if leaving else {})
         return {
@@ -292,7 +292,7 @@ def _judge(asked: ArmCall) -> Response | None:
     if not _API_VERSION.fullmatch(version):
         text = f"The api-version '{version}' is invalid: it is a date like 2024-07-01."
         return error("InvalidApiVersionParameter", text)
-    asked_for, ours = asked.call.request.path_params.get("subscription"), asked.call.office.site.subscription
+    asked_for, ours = asked.call.request.path_params.get("subscription"), asked.call.context.site.subscription
     if asked_for is not None and asked_for.lower() != ours.lower():
         return error("SubscriptionNotFound", f"The subscription '{asked_for}' could not be found. It is {ours}.")
     return None

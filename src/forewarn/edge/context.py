@@ -11,12 +11,12 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forewarn.board.board import Board, Panel
-from forewarn.board.faults import FaultBook
+from forewarn.board.faults import FaultBook, Posted
 from forewarn.board.tally import Tally
 from forewarn.core.fault import Fault
 from forewarn.core.refusal import Refusal
 from forewarn.edge.exchange import Witness
-from forewarn.edge.limits import Limits, RateLimiter
+from forewarn.edge.limits import GuestLimits, RateLimiter
 from forewarn.errors import Stopping
 from forewarn.wire.imds.hosts import LocalHosts, is_loopback
 from forewarn.wire.imds.instance import Site
@@ -66,13 +66,13 @@ class Strangers:
 
 
 @dataclass(slots=True)
-class Desk:
+class EdgeContext:
     """What every connection needs at hand."""
 
     board: Board
     approve: Approve
     first_poll: FirstPoll
-    limits: Limits = field(default_factory=Limits)
+    limits: GuestLimits = field(default_factory=GuestLimits)
     site: Site = field(default_factory=Site)
     first_call_delay: float = 0.0
     host_names: tuple[str, ...] = ()  # more that a loopback address accepts in a Host header
@@ -97,7 +97,7 @@ class Desk:
         self.from_loopback = Gate(LocalHosts(self.host_names))
         self.from_network = Gate(None)
         if self.faults is not None:
-            self.faults.on_change = self._forget
+            self.faults.added.subscribe(self._forget)
 
     def gate_at(self, address: str) -> Gate:
         """The gate of a connection, by the local address that it came in on."""
@@ -105,7 +105,7 @@ class Desk:
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody looks on, or a fault may strike: then each request is read, and none remembered."""
+        """Whether somebody looks on, or a fault may hit: then each request is read, and none remembered."""
         return self.witness is not None or (self.faults is not None and bool(self.faults.on_requests))
 
     def begin_first_call(self, panel: Panel) -> None:
@@ -128,7 +128,7 @@ class Desk:
         if date != self.date:
             self.date = date
 
-    def _forget(self) -> None:
+    def _forget(self, _: Posted) -> None:
         """Judge every request anew. Another thread may be remembering one: it keeps it where nobody looks."""
         self.from_loopback.remembered = {}
         self.from_network.remembered = {}

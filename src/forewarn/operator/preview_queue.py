@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 _MOST = 8  # who works, and who waits
 
 
-class Turnstile:
+class PreviewQueue:
     """Lets one in at a time, in the order in which they came."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The edge's counter: a judged wish becomes an answer, without sockets.
+"""What a judged wish is answered, without sockets.
 
 What has to be committed first is given back as a wish of its own; the connection sees to it and comes again.
 """

@@ -15,7 +15,7 @@ K = TypeVar("K", bound=Hashable)
 At = TypeVar("At", datetime, timedelta)
 
 
-class Wakes(Generic[K, At]):
+class TimerHeap(Generic[K, At]):
     """Keys by the instant at which they are due."""
 
     def __init__(self) -> None:
