@@ -163,14 +163,28 @@ def test_a_guest_whose_vm_is_deleted_speaks_for_no_other(tmp_path: Path, named: 
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_what_nothing_in_the_file_brings_about_is_refused_before_it_is_played_in_real_time_too(tmp_path: Path):
-    file = tmp_path / "never.toml"
-    file.write_text(SCENE.replace('phase = "Started"', 'phase = "Cancelled"'))
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (('phase = "Started"', 'phase = "Cancelled"'), 17),
+        (('phase = "Started"', 'kind = "Preempt"\nphase = "Scheduled"'), 17),
+        (('time = "2m"', 'time = "110s"'), 17),
+        (('do = "restart"', 'do = "cancel"'), 12),
+    ],
+    ids=["nothing cancels the event", "nothing makes such an event", "too early", "nothing to cancel"],
+)
+def test_an_expectation_that_cannot_come_true_fails_in_the_play_with_its_line(
+    file: Path, change: tuple[str, str], line: int
+):
+    file.write_text(SCENE.replace(*change))
 
-    outcome = forewarn("scenario", "play", str(file))
+    outcome = forewarn("scenario", "play", str(file), "--virtual")
+    as_json = forewarn("scenario", "play", str(file), "--virtual", "--json")
 
-    assert (outcome.code, outcome.out) == (1, "")
-    assert f"{file}:20" in outcome.err
+    told = [each for each in map(json.loads, as_json.out.splitlines()) if each["what"] == "failed"]
+    assert (outcome.code, as_json.code) == (1, 1)
+    assert f"\n{file}:{line}: " in outcome.err
+    assert told[0]["line"] == f"{file}:{line}"
 
 
 def test_a_client_from_this_machine_is_nobody_where_no_guest_is_outside(tmp_path: Path):

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 from forewarn.cli.scenario_screen import Screen
-from forewarn.scenario.player import Waiting
+from forewarn.scenario.player import Options as PlayOptions
+from forewarn.scenario.player import Player, Waiting
 from tests.cli.command import FOREWARN, environment, forewarn
 from tests.cli.test_scenario import SCENE
 from tests.scenario.stage import read
@@ -120,3 +121,28 @@ def test_the_last_line_is_not_written_anew_more_often_than_anybody_could_read(mo
         screen.wait(Waiting(timedelta(seconds=second)))
 
     assert 8 <= terminal.getvalue().count(" of 0:10:00") <= 11
+
+
+@pytest.mark.parametrize(
+    ("length", "guest", "rate", "named"),
+    [
+        ("2m", "", 1, {"0:02:00", "--virtual"}),
+        ("2h", "", 60, {"0:02:00", "--virtual"}),
+        ("2h", "outside = true\n", 60, {"0:02:00", "--rate"}),
+        ("119s", "", 1, set()),
+        ("2h", "", 600, set()),
+        ("2h", "", None, set()),
+    ],
+    ids=["long", "long though faster", "long with a client", "short", "fast", "virtual"],
+)
+@pytest.mark.parametrize("as_json", [False, True], ids=["for people", "for programs"])
+def test_a_long_play_begins_with_a_hint_at_a_quicker_one(length, guest, rate, named, as_json, capfd):
+    found = read(f'[scenario]\nlength = "{length}"\n[[vms]]\nname = "a"\n[[guests]]\nvm = "a"\n{guest}')
+    options = PlayOptions(rate=rate)
+    player = Player(found, lambda _: None, options)
+
+    with player.emulator:
+        Screen(found, as_json=as_json).begin(player, rate)
+
+    hint = capfd.readouterr().err
+    assert {word for word in ("0:02:00", "--virtual", "--rate") if word in hint} == named

@@ -221,3 +221,51 @@ saw = ["Scheduled", "Started"]
     )
 
     assert (played.outcome.held, played.differences) == (3, [])
+
+
+RESTART = '[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'
+APPROVING = '[[guests]]\nvm = "app-0"\napprove_after = "2m"\n'
+REFUSED = {
+    "cancel of nothing": '[[at]]\ntime = "1m"\ndo = "cancel"\nvm = "app-0"\n',
+    "cancel when the notice has run out": f'{RESTART}[[at]]\ntime = "16m"\ndo = "cancel"\nvm = "app-0"\n',
+    "start of a running VM": '[[at]]\ntime = "1m"\ndo = "start"\nvm = "app-0"\n',
+    "restart of a VM that no longer exists": (
+        '[[at]]\ntime = 0\ndo = "delete"\nvm = "app-0"\n[[at]]\ntime = "1h"\ndo = "restart"\nvm = "app-0"\n'
+    ),
+    "work on the host of a VM that no longer exists": (
+        '[[at]]\ntime = 0\ndo = "delete"\nvm = "app-0"\n[[at]]\ntime = "1h"\ndo = "fail"\nvm = "app-0"\n'
+    ),
+    "restart of a VM that does not exist yet": f'[[at]]\ntime = 0\ndo = "restart"\nvm = "pool_1"\n{GROW}',
+    "fault for a VM that does not exist yet": (
+        f'[[at]]\ntime = 0\ndo = "fault"\nfault = "status"\noptions = {{ vm = "pool_1" }}\n{GROW}'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_refused_action_fails_on_its_line_and_the_play_goes_on(text: str):
+    scenario = read(f'{FLEET}{text}[[expect]]\ntime = "5h"\nopen = 0\n')
+
+    outcome = play(scenario).outcome
+
+    (failure,) = outcome.failures
+    assert [each.key for each in failure.differences] == ["do"]
+    assert failure.line in scenario.act_lines
+    assert outcome.held == 1
+
+
+def test_cancel_at_the_instant_of_an_approval_is_in_time():
+    cancel = '[[at]]\ntime = "3m"\ndo = "cancel"\nvm = "app-0"\n'
+    cancelled = '[[expect]]\ntime = "3m"\nvm = "app-0"\nphase = "Cancelled"\n'
+
+    assert play(read(FLEET + APPROVING + RESTART + cancel + cancelled)).differences == []
+
+
+def test_guest_of_a_vm_that_does_not_exist_yet_is_answered_404_until_it_does():
+    asks = '[[guests]]\nvm = "pool_1"\n'
+    wanted = "".join(
+        f'[[expect]]\ntime = "{time}"\nguest = "pool_1"\nstatus = {status}\n'
+        for time, status in (("59s", 404), ("61s", 200))
+    )
+
+    assert play(read(GROW + asks + wanted)).differences == []

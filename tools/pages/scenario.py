@@ -17,11 +17,10 @@ from forewarn.wire.times import iso
 from tools.markdown import code, page, table
 
 _INTRODUCTION = """\
-A scenario in TOML, for `forewarn scenario play FILE`; how to write one is told in
-[Play maintenance from a file](../howto/scenarios.md). It is played as a whole or refused as a whole: a refusal
-names every line that is wrong and what to do about it. Refused are unknown keys and names, values that do not fit,
-times that go back, and what cannot happen. Names are looked for once the fleet is right; what can happen is judged
-once everything else is, by rules that [the same page](../howto/scenarios.md#what-cannot-happen) tells.
+A scenario in TOML, for `forewarn scenario play FILE`.
+[Play maintenance from a file](../howto/scenarios.md) shows how to write one. forewarn refuses a file with unknown
+keys or names, values that do not fit, times that go back, or expectations that contradict themselves; the refusal
+names every line that is wrong and what to do about it. Names are checked once the fleet has no mistakes.
 
 Its fleet has the tables of a [fleet file](fleet-file.md). A VM that has no address gets one on this machine."""
 _SECTIONS = (("[scenario]", Head), ("[[guests]]", GuestScript), ("[[at]]", Act), ("[[expect]]", Expectation))

@@ -128,7 +128,7 @@ def play(
             "Nobody has to sign in to a scenario, so operators are heard on loopback only.",
             "Use 127.0.0.1:PORT with --operator.",
         )
-    found = check(shelf.find(name), is_closed=guest is None)
+    found = check(shelf.find(name))
     configure_logs("auto", logging.WARNING)
     options = Options(
         rate=None if virtual else rate or 1.0,

@@ -16,12 +16,13 @@ from typing import Any
 
 import click
 
-from forewarn.cli.output import Reader, fields, fit, printable, show_json
+from forewarn.cli.output import Reader, fields, fit, printable, show_json, suggest_next
 from forewarn.config_values import show_address
 from forewarn.scenario.looking import Failure
 from forewarn.scenario.model import Scenario, clock_of
 from forewarn.scenario.player import Happening, Outcome, Player, Waiting, in_a_sentence
 
+_LONG_PLAY = timedelta(minutes=2)  # of real time
 _REST_SECONDS = 0.1  # in which the last line stays as it is
 _CLEAR = "\r\x1b[K"  # back to the beginning of the line, and nothing on it
 
@@ -53,7 +54,9 @@ class Screen:
         self._out, self._err = Reader(sys.stdout), Reader(sys.stderr)
 
     def begin(self, player: Player, rate: float | None) -> None:
-        """What is played, and where others may call."""
+        """Show what is played and where clients connect; suggest a quicker way before a long play."""
+        if rate is not None and self._real_length(rate) >= _LONG_PLAY:
+            self._err.tell(lambda: suggest_next(self._quicker(rate)))
         service, head = player.emulator.service, self._found.head
         address, guest = show_address(service.metadata[0]), service.settings.guest
         if self._as_json:
@@ -63,15 +66,22 @@ class Screen:
         self._say(printable(f"{head.name}: {head.description}" if head.description else head.name))
         if rate is None:
             return
-        real = timedelta(seconds=round(self._found.length.total_seconds() / rate))
-        faster = "; --rate 60 is faster, --virtual at once" if rate == 1 else ""
         who = f"a client from here is {guest}" if guest else "--guest VM says who a client from here is"
         where = [
-            ("takes", f"{clock_of(real)}{faster}"),
+            ("takes", clock_of(self._real_length(rate))),
             ("guests", f"http://{address}/metadata/scheduledevents; {who}"),
             ("operators", service.operator_url),
         ]
         self._out.tell(lambda: fields(where))
+
+    def _real_length(self, rate: float) -> timedelta:
+        return timedelta(seconds=round(self._found.length.total_seconds() / rate))
+
+    def _quicker(self, rate: float) -> str:
+        takes = f"This play takes {clock_of(self._real_length(rate))}."
+        if any(guest.outside for guest in self._found.guests):  # whose program --virtual does not wait for
+            return f"{takes} A larger --rate is faster."
+        return f"{takes} Check the scenario with --virtual first: that takes seconds."
 
     def tell(self, happening: Happening) -> None:
         """One thing that happened."""

@@ -1,7 +1,6 @@
-"""Whether a scenario can be played: names that exist, keys and values that fit what is done or expected.
+"""Check a scenario before it is played: names, keys, values and times.
 
-Times are judged in times.py, and what can come of it all in foresight.py. Every problem says where it is, what is
-wrong and what to do.
+Whether expectations come true is for the play to find out. Every problem has a place, a reason and a remedy.
 """
 
 from __future__ import annotations
@@ -20,8 +19,6 @@ from forewarn.core.world import World
 from forewarn.scenario import faults, times
 from forewarn.scenario.expected import ExpectationCheck
 from forewarn.scenario.file import BadScenario, ScenarioText, problem_lines
-from forewarn.scenario.foresight import Foresight
-from forewarn.scenario.makers import instances_of, setting_of
 from forewarn.scenario.model import Act, Deed, Expectation, Fragment, GuestScript, Scenario, clock_of
 from forewarn.scenario.problems import at, scripted_guests, unknown, unknown_vm
 from forewarn.scenario.stage import address_of, world_of
@@ -39,11 +36,10 @@ _KINDS_OF = {
 }
 
 
-def check(text: ScenarioText, *, is_closed: bool = True) -> Scenario:
-    """The scenario, if it can be played; otherwise `BadScenario` with all that is in the way.
+def check(text: ScenarioText) -> Scenario:
+    """Return the scenario if it can be played; raise `BadScenario` with every problem otherwise.
 
-    Names are judged where the fleet is right, and what comes of the acts where everything else is. `is_closed`:
-    nobody acts on it but the file.
+    Names are checked only if the fleet itself has no problems.
     """
     found = [*text.unread, *times.problems(text)]
     world = world_of(text.scenario.fleet)
@@ -51,8 +47,6 @@ def check(text: ScenarioText, *, is_closed: bool = True) -> Scenario:
         found += world
     elif text.is_right(*FLEET_SECTIONS):
         found += _Check(text.scenario, world, text).problems()
-    if not found and isinstance(world, World):
-        found += Foresight(text.scenario, world, text.line_of_entry, is_closed=is_closed).problems()
     if found:
         raise BadScenario(problem_lines(text, found))
     return text.scenario
@@ -89,6 +83,11 @@ class _Check:
             what = f"Two guests are called {script.title}."
             yield Problem(at(here, "name"), what, "Give one of them a name of its own.")
         if script.outside:
+            if script.vm in instances_of(self.scenario) and script.vm not in self.world.vms:
+                what = f"{script.vm} does not exist when the scenario begins, so it cannot have a guest outside."
+                yield Problem(
+                    at(here, "vm"), what, "Script the guest, or put it in a VM that exists from the start."
+                )
             yield from self._scripted_outside(script, index)
             return
         if script.version not in EVENTS_VERSIONS:
@@ -192,7 +191,8 @@ class _Check:
         if act.by_live_migration and kind is not Kind.FREEZE:
             what = f"A live migration is felt as a Freeze, not as a {kind}."
             yield Problem(at(where, "by"), what, 'Give it kind = "Freeze", or leave out by.')
-        rules = Rules(action_limit=setting_of(self.scenario, "action_limit", Rules().action_limit))
+        limit = self.scenario.settings.get("action_limit")
+        rules = Rules() if limit is None else Rules(action_limit=timedelta(seconds=limit))
         yield from _refused(too_short(kind, act.notice, rules), at(where, "notice"))
         if self.text.is_right("settings"):
             yield from _refused(too_long(act.duration_seconds, rules), at(where, "duration_seconds"))
@@ -254,6 +254,15 @@ class _Check:
 
     def _vm(self, name: str, where: Place) -> Iterator[Problem]:
         yield from unknown_vm(self.text, name, self._vms, where)
+
+
+def instances_of(scenario: Scenario) -> set[str]:
+    """The names of all instances that the scale sets may have at some time of the scenario."""
+    counts = {each.name: each.capacity for each in scenario.fleet.scale_sets}
+    for act in scenario.acts:
+        if act.do is Deed.SCALE and act.scale_set in counts:
+            counts[act.scale_set] += min(max(act.to or 0, 0), MOST_INSTANCES)  # numbers are not used again
+    return {f"{name}_{number}" for name, count in counts.items() for number in range(count)}
 
 
 def _refused(refusal: Refusal | None, where: Place) -> Iterator[Problem]:

@@ -1,16 +1,12 @@
-"""Whether an expectation can hold at all, whatever is done: subject, names, numbers, contradictions.
-
-What the acts of the file make of it is judged in foresight.py.
-"""
+"""Plain mistakes in an expectation: its subject, names, numbers and contradictions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields
-from itertools import pairwise
 from typing import Any
 
-from forewarn.core.fault import FORMS, Target
+from forewarn.core.fault import FORMS
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.notice import UNKNOWN_SECONDS
 from forewarn.core.phase import Phase
@@ -18,7 +14,7 @@ from forewarn.core.terms import VmState
 from forewarn.core.world import World
 from forewarn.scenario import faults
 from forewarn.scenario.file import ScenarioText
-from forewarn.scenario.model import GONE, NO_EVENT, Deed, Expectation
+from forewarn.scenario.model import GONE, NO_EVENT, Expectation
 from forewarn.scenario.problems import at, scripted_guests, unknown, unknown_vm
 from forewarn.scenario.words import EXPECTED_OF, OF_A_VM_THAT_IS, OF_AN_EVENT
 from forewarn.wire.choices import either, suggest
@@ -89,14 +85,6 @@ class ExpectationCheck:
             yield self._problem("fault", f"There is no fault {fault}.", suggest(fault, faults.NAMES))
         elif fault not in _MARKS:
             yield self._problem("fault", f"No event is marked with {fault}.", f"The marks are {either(_MARKS)}.")
-        elif not self._is_put_in(fault):
-            remedy = f'Add an [[at]] with do = "fault" and fault = "{fault}".'
-            yield self._problem("fault", f"Nothing in this file puts {fault} in.", remedy)
-
-    def _is_put_in(self, fault: str) -> bool:
-        """Whether an act does that, or may be meant to."""
-        acts = self.text.scenario.acts
-        return not self.text.is_right("at") or any(act.do is Deed.FAULT and act.fault == fault for act in acts)
 
     def _numbers(self) -> Iterator[Problem]:
         for key, least in _LEAST.items():
@@ -111,18 +99,6 @@ class ExpectationCheck:
         elif saw == [GONE]:
             what = "A guest cannot see that an event is gone that it has never seen."
             yield self._problem("saw", what, 'Expect saw = [] or what it saw before, like ["Scheduled", "gone"].')
-        elif not self._may_be_misled():
-            for before, word in pairwise(saw):
-                if _SEEN.index(word) <= _SEEN.index(before):
-                    what = f"An event never goes back: {word} is not seen after {before}."
-                    yield self._problem("saw", what, f"The order is {', '.join(_SEEN)}, each once at most.")
-                    return
-
-    def _may_be_misled(self) -> bool:
-        """Whether a fault may tell guests of events what is not so."""
-        rules = faults.rules_in(self.text.scenario)
-        strikes = any(rule.form.marks_events and rule.form.target is Target.POLL for rule in rules)
-        return strikes or not self.text.is_right("at")
 
     def _contradictions(self) -> Iterator[Problem]:
         """Of two things that exclude each other one is told: the second."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import timedelta
-
 from forewarn.control.plane import ControlPlane
 from forewarn.core.fault import Fault, FaultRule
 from forewarn.core.refusal import Refusal
-from forewarn.scenario.model import Act, Deed, Scenario
+from forewarn.scenario.model import Act
 from forewarn.wire.fault import parse_fault
 
 NAMES = [str(each) for each in Fault]
@@ -20,15 +17,6 @@ def rule_of(act: Act, seed: int) -> FaultRule | Refusal:
     if isinstance(rule, Refusal) or "rate" not in act.options or "seed" in act.options:
         return rule
     return parse_fault({"name": act.fault, "vm": act.vm, "seed": seed, **act.options})
-
-
-def rules_in(scenario: Scenario, until: timedelta = timedelta.max) -> Iterator[FaultRule]:
-    """The rules that a scenario puts in until then."""
-    for act in scenario.acts:
-        if act.do is Deed.FAULT and act.fault in NAMES and act.time <= until:
-            rule = rule_of(act, 0)
-            if isinstance(rule, FaultRule):
-                yield rule
 
 
 def put_in(plane: ControlPlane, act: Act, seed: int, who: str) -> Refusal | None:

@@ -67,10 +67,6 @@ class ScenarioText:
         """The number of the line that it stands on."""
         return self.lines.line(place.section, place.index, place.key)
 
-    def line_of_entry(self, section: str, index: int) -> int:
-        """The number of the line that an entry begins on."""
-        return self.line_of(Place(section, index))
-
     def numbered(self, section: str, entries: Sequence[T]) -> list[tuple[int, T]]:
         """The entries that were read, each with its place in its section."""
         return list(zip(self.indexes.get(section, []), entries, strict=True))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 
 from forewarn.core.fleet_check import Place, Problem
 from forewarn.scenario.file import ScenarioText
 from forewarn.scenario.stage import number_in
 from forewarn.wire.choices import suggest
-
-LineOf = Callable[[str, int], int]  # of an entry: its section, and its place there
 
 _MOST_NAMED = 20
 
