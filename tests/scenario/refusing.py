@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from forewarn.scenario.check import check
-from forewarn.scenario.file import BadScenario, read_scenario
+from forewarn.scenario.file.checks import check
+from forewarn.scenario.file.reader import BadScenario, read_scenario
 
-# Line 1 is empty; app-0 stands on lines 2 and 3, spot-0 on 5 to 7, gone-0 on 9 to 11.
+# FileLine 1 is empty; app-0 stands on lines 2 and 3, spot-0 on 5 to 7, gone-0 on 9 to 11.
 FLEET = """
 [[vms]]
 name = "app-0"

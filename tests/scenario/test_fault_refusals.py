@@ -29,7 +29,7 @@ def test_mistake_in_a_fault_is_refused_with_its_line(text: str, line: int):
     assert refused_lines(FLEET + text) == [AFTER + line]
 
 
-def test_a_fault_whose_options_name_a_vm_strikes_that_vm_alone():
+def test_fault_with_a_vm_in_its_options_hits_only_that_vm():
     guests = '[[guests]]\nvm = "app-0"\n[[guests]]\nvm = "spot-0"\n'
     wanted = '[[expect]]\ntime = "61s"\nguest = "{}"\nstatus = {}\n'
 

@@ -13,8 +13,8 @@ from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import LEAST_NOTICE
 from forewarn.core.requests.degraded import Degradation
 from forewarn.core.terms import Kind
-from forewarn.scenario import shelf
-from forewarn.scenario.player import Player
+from forewarn.scenario.file import library
+from forewarn.scenario.play.player import Player
 from tests.scenario.stage import built_in, play
 
 SECOND = timedelta(seconds=1)
@@ -119,12 +119,12 @@ PLANTED = [(name, bug) for name, bugs in FINDS.items() for bug in bugs]
 def cpu_seconds_of(name: str) -> float:
     """The seconds of CPU that a play takes: how busy the machine is does not count."""
     began = time.process_time()
-    assert play(built_in(name)).outcome.is_over
+    assert play(built_in(name)).result.is_over
     return time.process_time() - began
 
 
-def test_there_is_a_scenario_for_everything_that_the_real_service_does():
-    assert shelf.names() == [
+def test_library_has_a_scenario_for_everything_the_real_service_does():
+    assert library.names() == [
         "cancelled-maintenance",
         "degraded-hardware",
         "emergency-repair",
@@ -143,19 +143,19 @@ def test_there_is_a_scenario_for_everything_that_the_real_service_does():
     ]
 
 
-@pytest.mark.parametrize("name", shelf.names())
-def test_a_scenario_of_the_library_is_as_it_expects(name: str):
+@pytest.mark.parametrize("name", library.names())
+def test_library_scenario_passes(name: str):
     scenario = built_in(name)
 
     played = play(scenario)
 
     assert played.differences == []
-    assert played.outcome.held == len(scenario.expectations) >= 5
+    assert played.result.held == len(scenario.expectations) >= 5
     assert scenario.head.description
 
 
-@pytest.mark.parametrize("name", shelf.names())
-def test_a_scenario_of_the_library_plays_in_under_a_second(name: str, figures):
+@pytest.mark.parametrize("name", library.names())
+def test_library_scenario_plays_in_under_a_second(name: str, figures):
     tries: list[float] = []
     while min(tries, default=1.0) >= 1.0 and len(tries) < 10:  # a core that is shared is slower
         tries.append(cpu_seconds_of(name))
@@ -165,8 +165,8 @@ def test_a_scenario_of_the_library_plays_in_under_a_second(name: str, figures):
 
 
 @pytest.mark.parametrize(("name", "bug"), PLANTED, ids=[f"{name} {bug.__name__}" for name, bug in PLANTED])
-def test_a_scenario_of_the_library_finds_the_bugs_that_it_is_there_for(name: str, bug: Bug):
-    assert play(built_in(name), bug).outcome.failures, f"{name} holds though the engine is {bug.__name__}"
+def test_library_scenario_finds_its_planted_bugs(name: str, bug: Bug):
+    assert play(built_in(name), bug).result.failures, f"{name} holds though the engine is {bug.__name__}"
 
 
 STARTED_MINUTES = {  # from Started until it is gone, as of the real service: the platform's own work
@@ -182,7 +182,7 @@ STARTED_MINUTES = {  # from Started until it is gone, as of the real service: th
 
 
 @pytest.mark.parametrize(("name", "minutes"), STARTED_MINUTES.items(), ids=STARTED_MINUTES)
-def test_work_of_the_platform_is_seen_as_started_as_long_as_that_of_the_real_service(name: str, minutes: set[int]):
+def test_platform_work_stays_started_as_long_as_in_the_real_service(name: str, minutes: set[int]):
     told = [each for each in play(built_in(name)).told if each.what == "event"]
 
     started = {each.details["event"]: each.at for each in told if each.details["phase"] == "Started"}
@@ -192,7 +192,7 @@ def test_work_of_the_platform_is_seen_as_started_as_long_as_that_of_the_real_ser
     assert {ended[event] - started[event] for event in started} == {timedelta(minutes=each) for each in minutes}
 
 
-def test_who_approves_while_another_update_domain_recovers_starts_at_its_not_before():
+def test_approved_event_starts_at_not_before_while_another_update_domain_recovers():
     told = [each for each in play(built_in("update-domain-walk")).told if each.what == "event"]
 
     starts = {vm: each.at for each in told for vm in each.details["vms"] if each.details["phase"] == "Started"}
@@ -204,11 +204,11 @@ def test_who_approves_while_another_update_domain_recovers_starts_at_its_not_bef
     }
 
 
-def test_no_scenario_of_the_library_is_without_a_bug_to_find():
-    assert list(FINDS) == shelf.names()
+def test_every_library_scenario_has_a_planted_bug():
+    assert list(FINDS) == library.names()
 
 
-def test_a_wrong_description_is_found():
+def test_wrong_description_is_found():
     def plant(player: Player) -> None:
         plane: ControlPlane = player.emulator.service.plane
         ask = plane.maintain

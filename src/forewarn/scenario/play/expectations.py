@@ -1,4 +1,4 @@
-"""Whether what was expected is so: the events that there have been, documents, machines, and what guests saw."""
+"""Compare expectations with events, documents, machines and what guests saw."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from forewarn.core.document import Document, document_of
 from forewarn.core.event import Event
 from forewarn.core.phase import Phase
 from forewarn.core.world import Changes
-from forewarn.scenario.guests import ScriptedGuest, Sighting
-from forewarn.scenario.model import NO_EVENT, Expectation, Line, clock_of
-from forewarn.scenario.words import OF_A_VM_THAT_IS, OF_AN_EVENT
+from forewarn.scenario.file.keys import OF_A_VM_THAT_EXISTS, OF_AN_EVENT
+from forewarn.scenario.file.model import NO_EVENT, Expectation, FileLine, clock_of
+from forewarn.scenario.play.guests import ScriptedGuest, SeenEvent
 
 _NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that was not as expected."""
+    """A key whose value is not as expected."""
 
     key: str
     expected: str
@@ -29,31 +29,31 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """An expectation that did not hold, and when."""
+class FailedExpectation:
+    """An expectation that failed, or an action that was refused."""
 
-    line: Line
+    line: FileLine
     at: timedelta
     subject: str
     differences: tuple[Difference, ...]
 
 
 @dataclass(slots=True)
-class Chronicle:
-    """All events that there have been, as they are now or ended. Kept on the plane's thread."""
+class EventLog:
+    """All events of the play, in their newest state. Kept on the plane's thread."""
 
     events: dict[str, Event] = field(default_factory=dict)
-    named: dict[str, set[str]] = field(default_factory=dict)  # the VMs that each has named at some time
+    named: dict[str, set[str]] = field(default_factory=dict)  # every VM that each event has ever named
 
     def note(self, changes: Changes) -> list[Event]:
-        """Take over a commit; the events whose phase is another than before."""
+        """Take over a commit; return the events with a change to report."""
         news = []
         for event in changes.entities:
             if isinstance(event, Event):
                 before = self.events.get(event.id)
                 self.events[event.id] = event
                 self.named.setdefault(event.id, set()).update(event.resources)
-                if before is None or _told_of(before) != _told_of(event):
+                if before is None or _reported(before) != _reported(event):
                     news.append(event)
         return news
 
@@ -63,20 +63,20 @@ class Chronicle:
         return sorted(found, key=lambda event: event.number)
 
 
-def _told_of(event: Event) -> tuple[object, ...]:
+def _reported(event: Event) -> tuple[object, ...]:
     return event.phase, event.not_before, event.approvals
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ExpectationChecker:
     """Compares expectations with what is. Called on the plane's thread."""
 
     plane: ControlPlane
-    chronicle: Chronicle
+    chronicle: EventLog
     guests: Mapping[str, ScriptedGuest]
 
     def differences(self, wanted: Expectation) -> Iterator[Difference]:
-        """What is not as expected."""
+        """The keys whose values are not as expected."""
         if wanted.vm is not None:
             yield from self._of_events(wanted, wanted.vm)
             yield from self._of_vm(wanted, wanted.vm)
@@ -100,7 +100,7 @@ class Look:
     def _of_vm(self, wanted: Expectation, name: str) -> Iterator[Difference]:
         vm = self.plane.world.vms.get(name)
         if vm is None:
-            unseen = dict.fromkeys(OF_A_VM_THAT_IS, "the VM is deleted")
+            unseen = dict.fromkeys(OF_A_VM_THAT_EXISTS, "the VM is deleted")
             yield from _compare(wanted, unseen | {"state": "deleted"})
             return
         document: Document = document_of(self.plane.world, vm.scope)
@@ -118,7 +118,7 @@ class Look:
 
 
 def _values_of(event: Event, now: datetime) -> dict[str, Any]:
-    """What can be expected of an event."""
+    """The values of an event that can be expected."""
     ahead: object = event.not_before - now
     if event.phase is not Phase.SCHEDULED:
         ahead = f"it is {event.phase}"
@@ -137,8 +137,8 @@ def _values_of(event: Event, now: datetime) -> dict[str, Any]:
 
 def _of_guest(wanted: Expectation, guest: ScriptedGuest) -> Iterator[Difference]:
     own = [seen for seen in guest.sightings.values() if seen.is_own and wanted.kind in {None, seen.kind}]
-    last: Sighting | None = own[-1] if own else None
-    status = guest.last_status if guest.last_status >= 0 else "it has not asked"
+    last: SeenEvent | None = own[-1] if own else None
+    status = guest.last_status if guest.last_status >= 0 else "it has not polled"
     values: dict[str, Any] = {"saw": last.statuses if last else [], "status": status, "ids": len(own)}
     yield from _compare(wanted, values)
 
@@ -150,8 +150,8 @@ def _compare(wanted: Expectation, values: Mapping[str, Any]) -> Iterator[Differe
             yield Difference(key, _written(expected), _written(seen))
 
 
-def _written(value: Any) -> str:  # noqa: ANN401 - whatever can be expected
-    """A value as it would stand in the file, without its quotes."""
+def _written(value: Any) -> str:  # noqa: ANN401 - any value of an expectation
+    """A value as in the file, without quotes."""
     if isinstance(value, timedelta):
         return clock_of(value) if value >= timedelta(0) else f"{clock_of(-value)} ago"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""The fleet of a scenario: the world that it makes, and an address on this machine for every VM that has none."""
+"""The fleet of a scenario: the world at its start, and a loopback address for every VM without an address."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from forewarn.core.world import World
 from forewarn.emulator import DEFAULT_START
 
 _SEED = "00000000-0000-4000-8000-000000000000"
-_FIRST_ADDRESS = ip_address("127.77.0.1")  # loopback, and nobody's habit
+_FIRST_ADDRESS = ip_address("127.77.0.1")  # loopback, and unlikely to be in use
 
 
 def world_of(fleet: FleetSpec) -> World | list[Problem]:
-    """The world as it is when the scenario begins, or why it cannot be."""
+    """The world when the scenario begins, or the problems of the fleet."""
     world = World()
     plan = plan_fleet(world, fleet, _SEED)
     if plan.problems:
@@ -31,10 +31,10 @@ def world_of(fleet: FleetSpec) -> World | list[Problem]:
     return world
 
 
-def seated(fleet: FleetSpec, inhabited: Collection[str] = ()) -> FleetSpec:
-    """The fleet, with a loopback address for every VM that could not be recognised otherwise.
+def with_addresses(fleet: FleetSpec, inhabited: Collection[str] = ()) -> FleetSpec:
+    """The fleet, with a loopback address for every VM that has no address, port or interface.
 
-    `inhabited` are VMs with guests: a scale set may get some of them only later.
+    `inhabited` names the VMs with guests; a scale set may get some of them only later.
     """
     free = _free_addresses(fleet)
     vms = [
@@ -50,14 +50,14 @@ def seated(fleet: FleetSpec, inhabited: Collection[str] = ()) -> FleetSpec:
 
 
 def number_in(scale_set: ScaleSetSpec, name: str) -> int | None:
-    """Which instance of the scale set has that name; None: it is no name of an instance."""
+    """The number of the instance with that name; None: the name is not one of this scale set's."""
     owner, _, number = name.rpartition("_")
     is_number = number.isascii() and number.isdigit() and str(int(number)) == number
     return int(number) if owner == scale_set.name and is_number else None
 
 
 def address_of(fleet: FleetSpec, name: str) -> str | None:
-    """The address that a scale set keeps for an instance, also for one that it gets only later."""
+    """The address that a scale set reserves for an instance, also for one that it gets only later."""
     for scale_set in fleet.scale_sets:
         number = number_in(scale_set, name)
         if number is not None and number < len(scale_set.addresses):

@@ -1,7 +1,6 @@
 """Scripted guests: they poll and approve over real sockets, as a program in the VM would.
 
-One request at a time, on a connection that is kept as long as both sides like it. What is no good answer is noted,
-and the next poll is as good as any.
+One request at a time, on a connection that is kept alive. A bad answer never stops a guest: it polls again.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from forewarn.scenario.model import GONE, GuestScript
+from forewarn.scenario.file.model import GONE, GuestScript
 
 Address = tuple[str, int]
-Hear = Callable[[str, bytes], None]  # a guest's name, and what came over its socket
+OnBytes = Callable[[str, bytes], None]  # a guest's name, and what it received
 
 _OK = 200
 _UNCHANGED = 304
@@ -26,8 +25,8 @@ _MOST_BYTES = 16 * 1024 * 1024
 _CHUNK_BYTES = 65536
 
 
-class Reply(NamedTuple):
-    """An answer; status 0: there was none, and why."""
+class GuestReply(NamedTuple):
+    """An answer; status 0: there was none, and `trouble` says why."""
 
     status: int
     headers: dict[str, str]
@@ -36,35 +35,37 @@ class Reply(NamedTuple):
 
 
 @dataclass(slots=True)
-class Sighting:
+class SeenEvent:
     """What a guest has seen of one event."""
 
     id: str
     kind: str
-    is_own: bool  # it names the guest's VM
+    is_own: bool  # its resources name the guest's VM
     statuses: list[str] = field(default_factory=list)
 
     @property
     def status(self) -> str:
-        """What was seen last."""
+        """The status that it saw last."""
         return self.statuses[-1]
 
 
 class ScriptedGuest:
     """One guest of a scenario."""
 
-    def __init__(self, script: GuestScript, server: Address, source: str | None, hear: Hear) -> None:
+    def __init__(self, script: GuestScript, server: Address, source: str | None, on_bytes: OnBytes) -> None:
         self.script = script
-        self.sightings: dict[str, Sighting] = {}  # by EventId, in the order in which they were first seen
-        self.last_status = -1  # it has not asked yet
-        self._line = _Line(server, source, script.timeout.total_seconds(), lambda data: hear(script.title, data))
+        self.sightings: dict[str, SeenEvent] = {}  # by EventId, the first seen first
+        self.last_status = -1  # it has not polled yet
+        self._connection = _Connection(
+            server, source, script.timeout.total_seconds(), lambda data: on_bytes(script.title, data)
+        )
         self._target = f"/metadata/scheduledevents?api-version={script.version}"
         self._tag: str | None = None
 
-    def poll(self) -> list[Sighting]:
-        """Ask for the document; the events of which something new was seen."""
+    def poll(self) -> list[SeenEvent]:
+        """Read the document; return the events with news."""
         condition = "" if self._tag is None else f"If-None-Match: {self._tag}\r\n"
-        reply = self._line.exchange(self._request("GET", condition))
+        reply = self._connection.exchange(self._request("GET", condition))
         self.last_status = reply.status
         if reply.status != _OK:
             return []
@@ -76,12 +77,12 @@ class ScriptedGuest:
         return self._note(events)
 
     def approve(self, event: str) -> int:
-        """Say "go ahead"; the status of the answer."""
+        """Approve an event; return the status of the answer."""
         body = json.dumps({"StartRequests": [{"EventId": event}]})
-        return self._line.exchange(self._request("POST", f"Content-Length: {len(body)}\r\n", body)).status
+        return self._connection.exchange(self._request("POST", f"Content-Length: {len(body)}\r\n", body)).status
 
-    def wants_to_approve(self, seen: Sighting) -> bool:
-        """Whether the script says so."""
+    def wants_to_approve(self, seen: SeenEvent) -> bool:
+        """Whether the script approves this event."""
         script = self.script
         return (
             script.approve_after is not None
@@ -91,20 +92,20 @@ class ScriptedGuest:
         )
 
     def close(self) -> None:
-        """Hang up."""
-        self._line.hang_up()
+        """Close the connection."""
+        self._connection.close()
 
     def _request(self, method: str, headers: str, body: str = "") -> bytes:
         head = f"{method} {self._target} HTTP/1.1\r\nHost: 169.254.169.254\r\nMetadata: true\r\n"
         return f"{head}{headers}\r\n{body}".encode()
 
-    def _note(self, events: list[dict[str, Any]]) -> list[Sighting]:
+    def _note(self, events: list[dict[str, Any]]) -> list[SeenEvent]:
         news = []
         for event in events:
             name, kind = str(event.get("EventId")), str(event.get("EventType"))
             seen = self.sightings.get(name)
             if seen is None:
-                seen = self.sightings[name] = Sighting(name, kind, self._is_named(event))
+                seen = self.sightings[name] = SeenEvent(name, kind, self._is_named(event))
             if not seen.statuses or seen.status != event.get("EventStatus"):
                 seen.statuses.append(str(event.get("EventStatus")))
                 news.append(seen)
@@ -122,7 +123,7 @@ class ScriptedGuest:
 
 
 def _events_in(body: bytes) -> list[dict[str, Any]] | None:
-    """The events of a document; None: it is none."""
+    """The events of a document; None if it is not one."""
     try:
         events = json.loads(body)["Events"]
     except (ValueError, KeyError, TypeError):
@@ -132,40 +133,40 @@ def _events_in(body: bytes) -> list[dict[str, Any]] | None:
     return events
 
 
-class _Line:
-    """A connection to the endpoint, made when it is needed."""
+class _Connection:
+    """A connection to the endpoint, opened on demand."""
 
     def __init__(
-        self, server: Address, source: str | None, patience_seconds: float, hear: Callable[[bytes], None]
+        self, server: Address, source: str | None, patience_seconds: float, on_bytes: Callable[[bytes], None]
     ) -> None:
         self._server = server
         self._source = source
         self._patience = patience_seconds
-        self._hear = hear
+        self._on_bytes = on_bytes
         self._socket: socket.socket | None = None
 
-    def exchange(self, request: bytes) -> Reply:
-        """One request and its answer; nothing is asked twice."""
+    def exchange(self, request: bytes) -> GuestReply:
+        """Send one request once, and return its answer."""
         deadline = time.monotonic() + self._patience
         received = bytearray()
         try:
-            line = self._connected(deadline)
-            line.sendall(request)
-            reply = self._receive(line, received, deadline)
+            connection = self._connected(deadline)
+            connection.sendall(request)
+            reply = self._receive(connection, received, deadline)
         except TimeoutError:
             reply = _no_reply(f"no answer within {self._patience:g} s")
         except OSError as problem:
             reply = _no_reply(problem.strerror or str(problem))
         except (ValueError, IndexError):
-            reply = _no_reply("what came is no HTTP")
-        self._hear(bytes(received))
+            reply = _no_reply("the answer is not HTTP")
+        self._on_bytes(bytes(received))
         if reply.status == 0 or reply.headers.get("connection", "").lower() == "close":
-            self.hang_up()
+            self.close()
         return reply
 
     def _connected(self, deadline: float) -> socket.socket:
         if self._socket is not None and _is_closed(self._socket):
-            self.hang_up()
+            self.close()
         if self._socket is None:
             origin = None if self._source is None else (self._source, 0)
             self._socket = socket.create_connection(self._server, _left(deadline), origin)
@@ -173,13 +174,13 @@ class _Line:
         self._socket.settimeout(_left(deadline))
         return self._socket
 
-    def _receive(self, line: socket.socket, received: bytearray, deadline: float) -> Reply:
-        """An answer by its Content-Length, else until the server hangs up."""
+    def _receive(self, connection: socket.socket, received: bytearray, deadline: float) -> GuestReply:
+        """Read an answer: as long as its Content-Length, or until the server closes."""
         wanted: int | None = None
         status, headers, start = 0, dict[str, str](), 0
         while wanted is None or len(received) < wanted:
-            line.settimeout(_left(deadline))
-            data = line.recv(_CHUNK_BYTES)
+            connection.settimeout(_left(deadline))
+            data = connection.recv(_CHUNK_BYTES)
             received += data
             if len(received) > _MOST_BYTES:
                 return _no_reply(f"the answer is longer than {_MOST_BYTES} bytes")
@@ -191,21 +192,21 @@ class _Line:
                 if status == 0 or wanted is not None:
                     return _no_reply("the connection ended before the answer did")
                 break
-        return Reply(status, headers, bytes(received[start:wanted]))
+        return GuestReply(status, headers, bytes(received[start:wanted]))
 
-    def hang_up(self) -> None:
-        """Close it."""
+    def close(self) -> None:
+        """Close the connection."""
         if self._socket is not None:
             with suppress(OSError):
                 self._socket.close()
             self._socket = None
 
 
-def _is_closed(line: socket.socket) -> bool:
-    """Whether the server has hung up meanwhile, or said something that nobody asked for."""
-    line.settimeout(0)
+def _is_closed(connection: socket.socket) -> bool:
+    """Whether the server has closed the connection, or sent something unasked."""
+    connection.settimeout(0)
     try:
-        line.recv(1, socket.MSG_PEEK)
+        connection.recv(1, socket.MSG_PEEK)
     except BlockingIOError:
         return False
     except OSError:
@@ -213,8 +214,8 @@ def _is_closed(line: socket.socket) -> bool:
     return True
 
 
-def _no_reply(why: str) -> Reply:
-    return Reply(0, {}, b"", why)
+def _no_reply(why: str) -> GuestReply:
+    return GuestReply(0, {}, b"", why)
 
 
 def _left(deadline: float) -> float:

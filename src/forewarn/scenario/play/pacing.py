@@ -1,6 +1,6 @@
-"""How a scenario's time passes: at once, or with the real one.
+"""How time passes in a play: moved by hand, or with the real clock.
 
-Either way every act, poll and look falls on its exact instant, so both ways give the same bytes.
+Both stop at the exact instant of every action, poll and look, so both give the same bytes.
 """
 
 from __future__ import annotations
@@ -14,31 +14,31 @@ from forewarn.control.timekeeper import Timekeeper
 from forewarn.emulator import Emulator
 from forewarn.errors import ConfigError
 
-_LOOK_SECONDS = 0.1  # between two looks at what has happened meanwhile
+_IDLE_SECONDS = 0.1  # between two calls of `meanwhile`
 
 
-class Pace(Protocol):
+class Pacer(Protocol):
     """Lets time pass."""
 
     def go_to(self, instant: datetime, meanwhile: Callable[[], None]) -> None:
-        """Return when it is that time, and all that is due then is done; `meanwhile` is called now and then."""
+        """Return at that instant, when everything due is done; call `meanwhile` now and then."""
 
 
-class AtOnce:
-    """Time is moved by hand, and nobody waits."""
+class VirtualPacer:
+    """Moves the clock, and never waits."""
 
     def __init__(self, emulator: Emulator) -> None:
         self._emulator = emulator
 
     def go_to(self, instant: datetime, meanwhile: Callable[[], None]) -> None:
-        """Be there."""
+        """Move the clock to that instant."""
         if instant > self._emulator.now:
             self._emulator.advance(instant - self._emulator.now)
         meanwhile()
 
 
-class Playing:
-    """The clock runs, so many times as fast as the real one, and stands still while something is done."""
+class RealTimePacer:
+    """Lets the clock run at a multiple of real time, and stops it while something is done."""
 
     def __init__(self, emulator: Emulator, rate: float) -> None:
         self._emulator = emulator
@@ -46,17 +46,13 @@ class Playing:
         if not isinstance(keeper, Timekeeper):
             raise ConfigError("A scenario needs a virtual clock.")
         self._keeper = keeper
-        emulator.on_plane(keeper.play_until, emulator.now, _arrived)
+        emulator.on_plane(keeper.play_until, emulator.now, lambda: None)
         emulator.on_plane(keeper.play, rate)
 
     def go_to(self, instant: datetime, meanwhile: Callable[[], None]) -> None:
-        """Wait until it is that time."""
+        """Wait for that instant."""
         reached = threading.Event()
         self._emulator.on_plane(self._keeper.play_until, instant, reached.set)
-        while not reached.wait(_LOOK_SECONDS):
+        while not reached.wait(_IDLE_SECONDS):
             meanwhile()
         meanwhile()
-
-
-def _arrived() -> None:
-    """Nobody waits for the first instant."""

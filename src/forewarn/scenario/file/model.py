@@ -1,6 +1,6 @@
-"""What a scenario file says, in its own words.
+"""The values of a scenario file, as they are written.
 
-Plain values; whether they make sense together is judged in check.py. Times are counted from the scenario's start.
+`checks.py` decides whether they make sense together. Times count from the scenario's start.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
+from forewarn.core.fault import FaultRule
 from forewarn.core.fleet_spec import FleetSpec
+from forewarn.core.refusal import Refusal
 from forewarn.core.terms import Kind, Risk, Source, VmState
 from forewarn.emulator import DEFAULT_START
+from forewarn.wire.fault import parse_fault
 from forewarn.wire.imds.versions import NEWEST_EVENTS_VERSIONS
 
-END = timedelta.max  # of an expectation: when everything else is over
+END = timedelta.max  # the time of an expectation that is checked last
 NO_EVENT = "none"
 PhaseWord = Literal["Scheduled", "Started", "Completed", "Cancelled", "Failed", "none"]
 GONE = "gone"  # what a guest sees of an event that is no longer in the document
 
 
-class Deed(StrEnum):
-    """What can be done at a time."""
+class ActionKind(StrEnum):
+    """The values of `do`."""
 
     RESTART = "restart"
     REDEPLOY = "redeploy"
@@ -78,16 +81,16 @@ class GuestScript:
 
     @property
     def title(self) -> str:
-        """What the guest is called."""
+        """The guest's name in output and expectations."""
         return self.name or self.vm
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class TimedAction:
     """`[[at]]`."""
 
     time: timedelta
-    do: Deed
+    do: ActionKind
     vm: str | None = None
     host: str | None = None
     scale_set: str | None = None
@@ -106,13 +109,20 @@ class Act:
 
     @property
     def by_live_migration(self) -> bool:
-        """Whether the VMs are moved rather than paused."""
+        """Whether VMs move to another host instead of being paused."""
         return self.by == "live_migration"
 
     @property
     def named_vm(self) -> str | None:
-        """The VM that it is done to; a fault may name it among its options."""
-        return self.vm if self.vm is not None or self.do is not Deed.FAULT else self.options.get("vm")
+        """The VM that the action is about; a fault may name it in its options."""
+        return self.vm if self.vm is not None or self.do is not ActionKind.FAULT else self.options.get("vm")
+
+    def fault_rule(self, seed: int) -> FaultRule | Refusal:
+        """The fault rule that the action adds, or what is wrong with it; `seed` is for chance."""
+        rule = parse_fault({"name": self.fault, "vm": self.vm, **self.options})
+        if isinstance(rule, Refusal) or "rate" not in self.options or "seed" in self.options:
+            return rule
+        return parse_fault({"name": self.fault, "vm": self.vm, "seed": seed, **self.options})
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +156,8 @@ class Expectation:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of a file, for whoever has to find it."""
+class FileLine:
+    """A line of a file: `FILE:LINE`."""
 
     file: str
     number: int
@@ -158,32 +168,34 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A whole file that was read."""
+    """A whole file."""
 
     head: Head
     fleet: FleetSpec
     settings: Mapping[str, Any]
     guests: list[GuestScript]
-    acts: list[Act]
+    actions: list[TimedAction]
     expectations: list[Expectation]
-    act_lines: list[Line]
-    expectation_lines: list[Line]
+    action_lines: list[FileLine]
+    expectation_lines: list[FileLine]
 
     @property
     def length(self) -> timedelta:
-        """How long it takes."""
+        """How long the scenario takes."""
         return self.last_time if self.head.length is None else self.head.length
 
     @property
     def last_time(self) -> timedelta:
-        """The last time that is named."""
-        times = [act.time for act in self.acts] + [each.time for each in self.expectations if each.time != END]
+        """The last time in the file."""
+        times = [action.time for action in self.actions] + [
+            each.time for each in self.expectations if each.time != END
+        ]
         return max(times, default=timedelta(0))
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
-    """What could be read of an entry that is wrong: its place in its section, and the values that fit."""
+class PartialEntry:
+    """The readable rest of an entry with problems: its place in its section, and the values that fit."""
 
     section: str
     index: int
@@ -191,7 +203,7 @@ class Fragment:
 
 
 def clock_of(time: timedelta) -> str:
-    """A time of the scenario for a reader: `0:15:00`, `168:00:00`, with a fraction only where there is one."""
+    """A time of the scenario for a reader: `0:15:00`, `168:00:00`, `0:00:00.5`."""
     seconds, rest = divmod(time, timedelta(seconds=1))
     hours, seconds = divmod(seconds, 3600)
     fraction = f".{rest.microseconds:06d}".rstrip("0") if rest else ""

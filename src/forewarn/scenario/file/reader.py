@@ -1,6 +1,6 @@
-"""Scenario files: TOML, read whole or refused whole.
+"""Read a scenario file from TOML, collecting every problem on the way.
 
-A refusal reads `FILE:LINE: sentence. What to do.`
+A problem reads `FILE:LINE: sentence. What to do.`
 """
 
 from __future__ import annotations
@@ -18,8 +18,17 @@ from forewarn.core.fleet_check import Place, Problem
 from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.notice import in_words
 from forewarn.errors import ForewarnError
-from forewarn.scenario.model import END, Act, Expectation, Fragment, GuestScript, Head, Line, Scenario
-from forewarn.scenario.words import NO_SETTINGS, SERVICE_SETTINGS
+from forewarn.scenario.file.keys import NO_SETTINGS, SERVICE_SETTINGS
+from forewarn.scenario.file.model import (
+    END,
+    Expectation,
+    FileLine,
+    GuestScript,
+    Head,
+    PartialEntry,
+    Scenario,
+    TimedAction,
+)
 from forewarn.wire.choices import suggest
 from forewarn.wire.entries import no_list, read_entry, read_values, told, unknown_keys, unknown_section
 from forewarn.wire.fleet_file import FLEET_SECTIONS, BadFleet, read_tables
@@ -29,15 +38,15 @@ from forewarn.wire.toml_text import BadToml, read_toml_text
 
 T = TypeVar("T")
 
-_LISTS: Mapping[str, type[Any]] = {"guests": GuestScript, "at": Act, "expect": Expectation}
+_LISTS: Mapping[str, type[Any]] = {"guests": GuestScript, "at": TimedAction, "expect": Expectation}
 _TABLES = ("scenario", "settings")
-LONGEST_TIME = timedelta(days=3650)  # what is longer could not be counted with
+LONGEST_TIME = timedelta(days=3650)  # longer ones would overflow
 _CLOCK = re.compile(r"(\d+):([0-5]\d):([0-5]\d)")
 _SETTINGS = {setting.name: setting for setting in SETTINGS if setting.name in SERVICE_SETTINGS}
 
 
 class BadScenario(ForewarnError):
-    """A file that cannot be played; each line names a place, a problem and a remedy."""
+    """forewarn refuses the file; each line names a place, a problem and a remedy."""
 
     def __init__(self, lines: tuple[str, ...]) -> None:
         super().__init__("\n".join(lines))
@@ -46,17 +55,17 @@ class BadScenario(ForewarnError):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioText:
-    """A scenario that was read, and the way to say where in it something stands.
+    """A scenario and the lines of its file.
 
-    What could not be read is no part of the scenario: `unread` says why, and `fragments` what is left of it.
+    An entry with problems is not part of `scenario`: `unread` has its problems, `partial` its readable rest.
     """
 
     scenario: Scenario
     name: str
     lines: TomlLines
     unread: list[Problem] = field(default_factory=list)
-    fragments: list[Fragment] = field(default_factory=list)
-    indexes: Mapping[str, list[int]] = field(default_factory=dict)  # by section, where what was read stands in it
+    partial: list[PartialEntry] = field(default_factory=list)
+    indexes: Mapping[str, list[int]] = field(default_factory=dict)  # of the entries in `scenario`, by section
 
     def locate(self, place: Place) -> str:
         """`FILE:LINE`."""
@@ -64,20 +73,20 @@ class ScenarioText:
         return f"{self.name}:{line}" if line else self.name
 
     def line_of(self, place: Place) -> int:
-        """The number of the line that it stands on."""
+        """The number of the line."""
         return self.lines.line(place.section, place.index, place.key)
 
     def numbered(self, section: str, entries: Sequence[T]) -> list[tuple[int, T]]:
-        """The entries that were read, each with its place in its section."""
+        """The entries of `scenario`, each with its index in the file."""
         return list(zip(self.indexes.get(section, []), entries, strict=True))
 
     def is_right(self, *sections: str) -> bool:
-        """Whether all of these could be read."""
+        """Whether these sections have no problems."""
         return not any(each.where.section in sections for each in self.unread)
 
 
 def read_scenario(text: str, name: str) -> ScenarioText:
-    """What a TOML text says; `BadScenario`, where it is none. Whether it can be played is judged by check.py."""
+    """Read a TOML text; raise `BadScenario` if it is not TOML. `checks.py` decides whether it can be played."""
     try:
         raw = read_toml_text(text)
     except BadToml as problem:
@@ -89,19 +98,19 @@ def read_scenario(text: str, name: str) -> ScenarioText:
         reader.text,
         scenario=replace(found, head=named),
         unread=reader.problems,
-        fragments=reader.fragments,
+        partial=reader.partial,
         indexes=reader.indexes,
     )
 
 
 class _Reader:
-    """Reads one file; every problem that it finds by the way is noted, and reading goes on."""
+    """Reads one file, and goes on after a problem."""
 
     def __init__(self, raw: dict[str, Any], text: ScenarioText) -> None:
         self._raw = raw
         self.text = text
         self.problems: list[Problem] = []
-        self.fragments: list[Fragment] = []
+        self.partial: list[PartialEntry] = []
         self.indexes: dict[str, list[int]] = {}
 
     def read(self) -> Scenario:
@@ -112,9 +121,9 @@ class _Reader:
             fleet=FleetSpec(),
             settings=self._settings(),
             guests=self._list("guests", GuestScript),
-            acts=self._list("at", Act),
+            actions=self._list("at", TimedAction),
             expectations=self._list("expect", Expectation),
-            act_lines=self._lines("at"),
+            action_lines=self._lines("at"),
             expectation_lines=self._lines("expect"),
         )
         return replace(scenario, fleet=self._fleet())
@@ -131,7 +140,7 @@ class _Reader:
         table = self._raw.get(section, {})
         if isinstance(table, dict):
             return table
-        remedy = f"Write [{section}] once, and its keys below."
+        remedy = f"Write [{section}] once, with its keys below it."
         self.problems.append(Problem(Place(section, 0), f"{section} is not a table.", remedy))
         return {}
 
@@ -146,13 +155,13 @@ class _Reader:
         self.indexes[section] = [n for n, entry in found.items() if entry is not None]
         return [entry for entry in found.values() if entry is not None]
 
-    def _lines(self, section: str) -> list[Line]:
+    def _lines(self, section: str) -> list[FileLine]:
         entries = self._raw.get(section, [])
         count = len(entries) if isinstance(entries, list) else 0
-        return [Line(self.text.name, self.text.line_of(Place(section, index))) for index in range(count)]
+        return [FileLine(self.text.name, self.text.line_of(Place(section, index))) for index in range(count)]
 
     def _entry(self, entry: Any, kind: type[T], where: Place, who: str) -> T | None:  # noqa: ANN401 - TOML
-        """An entry in its own type; None: it has problems."""
+        """An entry in its own type; None if it has problems."""
         problems = unknown_keys(entry, kind, where, who)
         if isinstance(entry, dict):
             entry, unfit = _with_times(entry, kind, where)
@@ -168,7 +177,7 @@ class _Reader:
             wrong = {each.where.key for each in problems}
             values = read_values(entry, kind, where)[0]
             fitting = {key: each for key, each in values.items() if key not in wrong}
-            self.fragments.append(Fragment(where.section, where.index, fitting))
+            self.partial.append(PartialEntry(where.section, where.index, fitting))
         return None
 
     def _settings(self) -> dict[str, Any]:
@@ -177,7 +186,7 @@ class _Reader:
             where = Place("settings", 0, name)
             if name in NO_SETTINGS:
                 why, remedy = NO_SETTINGS[name]
-                self.problems.append(Problem(where, f"[settings] takes no {name}: {why}.", remedy))
+                self.problems.append(Problem(where, f"A scenario cannot set {name}: {why}.", remedy))
                 continue
             if name not in _SETTINGS:
                 remedy = suggest(name, list(_SETTINGS))
@@ -186,13 +195,13 @@ class _Reader:
             try:
                 values[name] = _SETTINGS[name].parse(value)
             except ValueError as problem:
-                what = f"{name} cannot be used: {problem}."
+                what = f"{name} is invalid: {problem}."
                 self.problems.append(Problem(where, what, f"{_SETTINGS[name].help}"))
         return values
 
 
 class _Unfit(Exception):
-    """A value that is no time: what it is, and what to write."""
+    """A value is not a time."""
 
     def __init__(self, what: str, remedy: str) -> None:
         super().__init__(what)
@@ -201,7 +210,7 @@ class _Unfit(Exception):
 
 
 def _with_times(entry: Mapping[str, Any], kind: type[Any], where: Place) -> tuple[dict[str, Any], list[Problem]]:
-    """The entry with its times as times, and what is wrong with those that are none."""
+    """The entry with its times parsed, and problems with those that cannot be."""
     read, problems = dict(entry), []
     for key, hint in get_type_hints(kind).items():
         if key not in entry:
@@ -212,7 +221,7 @@ def _with_times(entry: Mapping[str, Any], kind: type[Any], where: Place) -> tupl
             elif _holds(hint, datetime):
                 read[key] = _instant(entry[key])
         except _Unfit as problem:
-            what = f"{key} cannot be used: {problem.what}."
+            what = f"{key} is invalid: {problem.what}."
             problems.append(Problem(Place(where.section, where.index, key), what, problem.remedy))
     return read, problems
 
@@ -222,19 +231,19 @@ def _holds(hint: Any, kind: type) -> bool:  # noqa: ANN401 - a type
 
 
 def _time(value: object, *, is_expectation: bool) -> timedelta:
-    """A length of time, or for an expectation the end."""
+    """A length of time, or the end of the scenario."""
     if is_expectation and value == "end":
         return END
     time = _length(value)
     if time > LONGEST_TIME:
-        raise _Unfit(f"{value!r} is too long", f"It can be up to {in_words(LONGEST_TIME)}.")
+        raise _Unfit(f"{value!r} is too long", f"Use at most {in_words(LONGEST_TIME)}.")
     return time
 
 
 def _length(value: object) -> timedelta:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not 0 <= value <= timedelta.max.total_seconds() / 2:
-            raise _Unfit(f"{value} is no time", "It can be 0 or more seconds.")
+            raise _Unfit(f"{value} is not a time", "Use 0 or more seconds.")
         return timedelta(seconds=value)
     text = str(value).strip()
     if clock := _CLOCK.fullmatch(text):
@@ -242,22 +251,22 @@ def _length(value: object) -> timedelta:
     try:
         return parse_duration(text)
     except ValueError:
-        raise _Unfit(f"{value!r} is no time", 'Write it like "15m", "1h30m" or "0:15:00".') from None
+        raise _Unfit(f"{value!r} is not a time", 'Write it like "15m", "1h30m" or "0:15:00".') from None
 
 
 def _instant(value: object) -> datetime:
     try:
         return parse_instant(value.isoformat() if isinstance(value, date) else str(value))
     except OverflowError:
-        raise _Unfit(f"in UTC there is no {value}", "Write it like 2026-01-05T09:00:00Z.") from None
+        raise _Unfit(f"{value} does not exist in UTC", "Write it like 2026-01-05T09:00:00Z.") from None
     except ValueError:
-        raise _Unfit(f"{value!r} is no instant", "Write it like 2026-01-05T09:00:00Z.") from None
+        raise _Unfit(f"{value!r} is not a date and time", "Write it like 2026-01-05T09:00:00Z.") from None
 
 
 _NOTHING = Scenario(Head(), FleetSpec(), {}, [], [], [], [], [])
 
 
 def problem_lines(text: ScenarioText, problems: Iterable[Problem]) -> tuple[str, ...]:
-    """The problems, each with its place, in the order of the file."""
+    """The problems as text, in the order of the file."""
     found = sorted(problems, key=lambda each: text.line_of(each.where))
     return tuple(dict.fromkeys(told(each, text.locate) for each in found))
