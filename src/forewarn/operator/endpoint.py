@@ -18,7 +18,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from forewarn.board.conduct import Conduct
 from forewarn.board.tally import Tally
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.webhooks import Webhooks
@@ -35,6 +34,7 @@ from forewarn.operator.roles import Role, role_for
 from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
 from forewarn.operator.sign_in.register import Register
 from forewarn.operator.turnstile import Turnstile
+from forewarn.report.observer import GuestObserver
 from forewarn.wire.bad_body import explain
 from forewarn.wire.choices import did_you_mean, either
 from forewarn.wire.imds.instance import Site
@@ -69,7 +69,7 @@ class Office:
     readers: ReaderPool = field(default_factory=ReaderPool)
     strangers: Pacer = field(default_factory=pacer_for_strangers)
     tokens: Pacer = field(default_factory=pacer_for_tokens)
-    conduct: Conduct | None = None  # what guests do, where somebody looks on
+    conduct: GuestObserver | None = None  # what guests do, where somebody looks on
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,9 +25,9 @@ from forewarn.scenario.file.fleet import address_of, with_addresses, world_of
 from forewarn.scenario.file.model import END, Expectation, FileLine, GuestScript, Scenario, TimedAction, clock_of
 from forewarn.scenario.file.reader import BadScenario
 from forewarn.scenario.play import actions, expectations
+from forewarn.scenario.play.clock import PlayClock, RealTimePlayClock, VirtualPlayClock
 from forewarn.scenario.play.expectations import EventLog, ExpectationChecker, FailedExpectation
 from forewarn.scenario.play.guests import Address, OnBytes, ScriptedGuest, SeenEvent
-from forewarn.scenario.play.pacing import Pacer, RealTimePacer, VirtualPacer
 from forewarn.service import Service
 
 _HERE = ("127.0.0.1", 0)
@@ -138,9 +138,9 @@ class Player:
         self.result.is_over = True
         return self.result
 
-    def _pace(self) -> Pacer:
+    def _pace(self) -> PlayClock:
         rate = self._options.rate
-        return VirtualPacer(self.emulator) if rate is None else RealTimePacer(self.emulator, rate)
+        return VirtualPlayClock(self.emulator) if rate is None else RealTimePlayClock(self.emulator, rate)
 
     # Before the play.
 
@@ -184,7 +184,7 @@ class Player:
         if at <= self._scenario.length:
             heapq.heappush(self._agenda, _AgendaItem(at, rank, next(self._numbers), do, text))
 
-    def _go_through(self, pace: Pacer) -> None:
+    def _go_through(self, pace: PlayClock) -> None:
         start, length = self._scenario.head.start, self._scenario.length
         while self._agenda:
             pace.go_to(start + self._agenda[0].at, self._meanwhile)

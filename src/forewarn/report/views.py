@@ -1,6 +1,6 @@
-"""The report on guests: what was noted, in JSON for programs and in sentences for people.
+"""The client report as JSON, with sentences for people.
 
-Pure functions of the notes. The codes of findings are the interface; sentences may change.
+Pure functions of the notes. The codes of findings are stable; sentences may change.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Annotated
 
 import msgspec
 
-from forewarn.core.conduct import LIMIT_PER_SECOND, EventNotes, GuestNotes
-from forewarn.core.conduct_findings import (
+from forewarn.core.phase import Phase
+from forewarn.core.terms import Kind
+from forewarn.report.findings import (
     ANY_EVENT,
     Finding,
     about_event,
     approved_after,
     find,
-    hammered,
     has_given_up,
     longest_gap,
     names,
@@ -24,32 +24,31 @@ from forewarn.core.conduct_findings import (
     over_the_limit,
     usual_gap,
 )
-from forewarn.core.moment import Moment, Pace
-from forewarn.core.phase import Phase
-from forewarn.core.terms import Kind
+from forewarn.report.moment import Moment, Pace
+from forewarn.report.notes import LIMIT_PER_SECOND, EventNotes, GuestNotes
+from forewarn.report.sentences import facts_of, sentence_of, summary_of
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, NEWEST_EVENTS_VERSIONS
-from forewarn.wire.report_words import facts_of, sentence_of, summary_of
 from forewarn.wire.rest import Instant
 
 _NEWEST = NEWEST_EVENTS_VERSIONS[0]
 _BLIND = frozenset(name for name, version in EVENTS_VERSIONS.items() if len(version.kinds) < len(Kind))
 _HANG_UP = "hang-up"
 
-Seconds = Annotated[float | None, msgspec.Meta(description="seconds of the pace; null: there is none")]
+Seconds = Annotated[float | None, msgspec.Meta(description="seconds by the clock of the report; null: none")]
 
 
 class FindingView(msgspec.Struct):
-    """Something to be said of a guest: a code for programs, a sentence for people."""
+    """A finding: a code for programs, a sentence for people."""
 
     code: Finding
-    is_fault: Annotated[bool, msgspec.Meta(description="something to mend; else something to know")]
+    is_fault: Annotated[bool, msgspec.Meta(description="something to fix; otherwise good to know")]
     count: int
-    event: Annotated[str | None, msgspec.Meta(description="the newest event that shows it")]
+    event: Annotated[str | None, msgspec.Meta(description="the newest event with this finding")]
     sentence: str
 
 
 class PollsView(msgspec.Struct):
-    """How it asked for the document."""
+    """Its polls."""
 
     count: int
     answered: Annotated[int, msgspec.Meta(description="with the document, or with 304")]
@@ -61,37 +60,37 @@ class PollsView(msgspec.Struct):
 
 
 class LimitView(msgspec.Struct):
-    """Whether it kept below the limit."""
+    """Whether it kept within the request limit."""
 
     requests_per_second: int
     is_kept: bool
-    beyond: Annotated[int, msgspec.Meta(description="requests that were beyond it, or would have been")]
+    beyond: Annotated[int, msgspec.Meta(description="requests beyond the limit, or that would have been with one")]
 
 
 class ErrorsView(msgspec.Struct):
-    """Answers of 400 and more, hang-ups, and answers that it did not wait for; and what it did then."""
+    """Answers of 400 and more, closed connections, and answers that it did not await; and what it did then."""
 
     count: int
     by_status: dict[str, int]
-    unawaited: Annotated[int, msgspec.Meta(description="that a fault made late, and that it did not wait for")]
-    put_in: Annotated[int, msgspec.Meta(description="by faults that somebody asked for")]
+    unawaited: Annotated[int, msgspec.Meta(description="answers that a fault delayed and it did not await")]
+    put_in: Annotated[int, msgspec.Meta(description="errors by faults")]
     most_in_a_row: int
-    returns: Annotated[int, msgspec.Meta(description="how often it asked again after one")]
+    returns: Annotated[int, msgspec.Meta(description="how often it asked again after an error")]
     longest_return_seconds: Seconds
     hammered: int
     gave_up: bool
 
 
 class EventConductView(msgspec.Struct):
-    """What it made of an event that it could know of, or that named it."""
+    """What it saw and did of an event that it could see, or that named its VM."""
 
     event: str
     kind: Kind | None
     phase: Phase
     resources: list[str]
     names_it: bool
-    announced_at: Annotated[Instant | None, msgspec.Meta(description="null: it was born Started")]
-    first_shown_at: Annotated[Instant | None, msgspec.Meta(description="from then on it could know")]
+    announced_at: Annotated[Instant | None, msgspec.Meta(description="null: it was Started at once")]
+    first_shown_at: Annotated[Instant | None, msgspec.Meta(description="the first answer with the event")]
     approvals: int
     approved_at: Instant | None
     approved_after_seconds: Seconds
@@ -102,32 +101,32 @@ class EventConductView(msgspec.Struct):
 
 
 class GuestReport(msgspec.Struct):
-    """What one guest did."""
+    """The report on one guest."""
 
     vm: str
-    is_good: Annotated[bool, msgspec.Meta(description="it reads the document, and there is no fault to mend")]
+    is_good: Annotated[bool, msgspec.Meta(description="it reads the document, and there is nothing to fix")]
     summary: str
     findings: list[FindingView]
-    facts: Annotated[list[str], msgspec.Meta(description="the figures below, in sentences")]
+    facts: Annotated[list[str], msgspec.Meta(description="the values below, in sentences")]
     requests: int
     polls: PollsView
     limit: LimitView
-    versions: Annotated[dict[str, int], msgspec.Meta(description="api-versions, and how often each was read")]
+    versions: Annotated[dict[str, int], msgspec.Meta(description="api-versions, and how often it read each")]
     approval_versions: dict[str, int]
-    approvals: Annotated[int, msgspec.Meta(description="of single events, that were taken")]
+    approvals: Annotated[int, msgspec.Meta(description="of single events, that were accepted")]
     refused_approvals: int
-    bad_requests: Annotated[int, msgspec.Meta(description="requests that were refused and could not be granted")]
+    bad_requests: Annotated[int, msgspec.Meta(description="malformed requests")]
     errors: ErrorsView
-    events: Annotated[list[EventConductView], msgspec.Meta(description="the last ones, oldest first")]
-    earlier_events: Annotated[int, msgspec.Meta(description="events that are counted in findings only")]
+    events: Annotated[list[EventConductView], msgspec.Meta(description="the newest, oldest first")]
+    earlier_events: Annotated[int, msgspec.Meta(description="older events, which count in findings only")]
 
 
 class Report(msgspec.Struct):
-    """What guests did since the service was started."""
+    """The reports on guests since the service started."""
 
-    pace: Annotated[Pace, msgspec.Meta(description="the clock by which seconds are counted")]
+    pace: Annotated[Pace, msgspec.Meta(description="the clock that counts the seconds")]
     guests: list[GuestReport]
-    unheard: Annotated[int, msgspec.Meta(description="VMs that have not asked for anything")]
+    unheard: Annotated[int, msgspec.Meta(description="VMs that have sent no request")]
     next: str | None = None
 
 
@@ -135,7 +134,7 @@ def report_on(notes: GuestNotes, now: Moment, pace: Pace) -> GuestReport:
     """The report on one guest."""
     found = find(notes, now, pace, _BLIND, _NEWEST)
     has_fault = any(each.is_fault for each in found)
-    is_struck = 0 < notes.ended_polls == notes.struck_polls  # it would read, but for faults of ours
+    is_struck = 0 < notes.ended_polls == notes.hit_polls  # faults hit every poll
     return GuestReport(
         vm=notes.vm,
         is_good=(bool(notes.documents) or is_struck) and not has_fault,
@@ -161,7 +160,7 @@ def report_on(notes: GuestNotes, now: Moment, pace: Pace) -> GuestReport:
         bad_requests=notes.bad_requests,
         errors=_errors(notes, now, pace),
         events=[_event(notes, each, now, pace) for each in notes.events.values()],
-        earlier_events=notes.let_go[ANY_EVENT],
+        earlier_events=notes.dropped[ANY_EVENT],
     )
 
 
@@ -184,8 +183,7 @@ def _limit(notes: GuestNotes, pace: Pace) -> LimitView:
 
 
 def _errors(notes: GuestNotes, now: Moment, pace: Pace) -> ErrorsView:
-    errors = notes.errors
-    longest = errors.longest_return_real if pace is Pace.REAL else errors.longest_return_virtual
+    errors, timing = notes.errors, notes.timing(pace)
     return ErrorsView(
         count=errors.count,
         by_status={str(status or _HANG_UP): count for status, count in sorted(errors.by_status.items())},
@@ -193,8 +191,8 @@ def _errors(notes: GuestNotes, now: Moment, pace: Pace) -> ErrorsView:
         put_in=errors.put_in,
         most_in_a_row=errors.most_in_a_row,
         returns=errors.returns,
-        longest_return_seconds=_rounded(longest) if errors.returns else None,
-        hammered=hammered(notes, pace),
+        longest_return_seconds=_rounded(timing.longest_return) if errors.returns else None,
+        hammered=timing.hammered,
         gave_up=has_given_up(notes, now, pace),
     )
 

@@ -17,14 +17,14 @@ from forewarn.errors import ConfigError
 _IDLE_SECONDS = 0.1  # between two calls of `meanwhile`
 
 
-class Pacer(Protocol):
+class PlayClock(Protocol):
     """Lets time pass."""
 
     def go_to(self, instant: datetime, meanwhile: Callable[[], None]) -> None:
         """Return at that instant, when everything due is done; call `meanwhile` now and then."""
 
 
-class VirtualPacer:
+class VirtualPlayClock:
     """Moves the clock, and never waits."""
 
     def __init__(self, emulator: Emulator) -> None:
@@ -37,7 +37,7 @@ class VirtualPacer:
         meanwhile()
 
 
-class RealTimePacer:
+class RealTimePlayClock:
     """Lets the clock run at a multiple of real time, and stops it while something is done."""
 
     def __init__(self, emulator: Emulator, rate: float) -> None:

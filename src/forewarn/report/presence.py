@@ -1,6 +1,6 @@
-"""When a guest could have asked, and when it could not.
+"""When a guest was able to poll, and when not.
 
-Nothing here reads a clock: moments are handed in. What is kept of one guest does not grow.
+Nothing here reads a clock. The size of a guest's presence is bounded.
 """
 
 from __future__ import annotations
@@ -11,54 +11,54 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple
 
-from forewarn.core.moment import Moment, Pace, between
+from forewarn.report.moment import Moment, Pace, between
 
 _MOST_ABSENCES = 8
 FOR_EVER = inf
 
 
 class Absence(NamedTuple):
-    """A time in which the guest could not ask: its machine was down, or paused."""
+    """A time in which the guest could not poll: its VM was down or paused."""
 
     since: Moment
     until: Moment
 
 
 class Wait(NamedTuple):
-    """A time for which an answer has told the guest not to ask again."""
+    """A time for which an answer told the guest not to poll."""
 
     told: Moment
     until: Moment
-    fault: str  # that was put in, by name; "": it was none
+    fault: str  # the fault that did; "": none
 
 
 class Stretch(NamedTuple):
-    """The longest part of a time in which the guest could have asked."""
+    """The longest part of a time in which the guest was able to poll."""
 
     seconds: float
-    is_whole: bool  # no absence has cut the time
+    is_whole: bool  # no absence cut the time
 
     @property
     def is_any(self) -> bool:
-        """Whether there is such a part; between two requests at one instant there is, if a short one."""
+        """Whether there is such a part; two requests at one instant have one of no length."""
         return self.is_whole or self.seconds > 0
 
 
 @dataclass(slots=True)
 class Presence:
-    """Whether the guest is there, and its last absences."""
+    """Whether the guest is able to poll, and its last absences."""
 
     away_since: Moment | None = None
     _away_until: float = FOR_EVER  # by the clock of maintenance
-    wait: Wait | None = None  # what the last answer said
+    wait: Wait | None = None  # by the last answer
     absences: deque[Absence] = field(default_factory=lambda: deque(maxlen=_MOST_ABSENCES))
 
     def copy(self) -> Presence:
-        """The same, for a reader on another thread."""
+        """A copy for a reader on another thread."""
         return replace(self, absences=self.absences.copy())
 
     def be_away(self, now: Moment, until: float = FOR_EVER) -> None:
-        """From now on it cannot ask; until then by the clock of maintenance, if nothing else is said before."""
+        """From now on it cannot poll; `until` is on the clock of maintenance."""
         self.look(now)
         if until > now.virtual:
             self.away_since = self.away_since or now
@@ -67,13 +67,13 @@ class Presence:
             self.be_back(now)
 
     def be_back(self, now: Moment) -> None:
-        """From now on it can ask."""
+        """From now on it can poll."""
         self.look(now)
         if self.away_since is not None:
             self._return(now)
 
     def look(self, now: Moment) -> None:
-        """Time may have passed: a pause may be over."""
+        """End a pause whose time is over."""
         since = self.away_since
         if since is not None and now.virtual >= self._away_until:
             self._return(between(since, now, self._away_until))
@@ -84,14 +84,14 @@ class Presence:
             self.away_since = None
 
     def back_at(self) -> list[Moment]:
-        """When its last absence and the wait that it was told are over, where there are such."""
+        """The ends of its last absence and of its wait, if there are any."""
         absences = [self.absences[-1].until] if self.absences else []
         return absences + ([self.wait.until] if self.wait is not None else [])
 
     def stretch(self, since: Moment, until: Moment, pace: Pace) -> Stretch:
-        """The longest part of a time in which it could have asked, in seconds of that pace.
+        """The longest part of a time in which it was able to poll, in seconds of one clock.
 
-        What is left after a wait that it was told is a whole one: so long it has waited by itself.
+        The rest after a wait counts as whole: the guest waited that long by itself.
         """
         start, end = since.by(pace), until.by(pace)
         longest, is_cut, was_away = 0.0, False, False

@@ -1,7 +1,6 @@
-"""When something was, by every clock there is.
+"""When something happened, by the real clock and by the clock of maintenance.
 
-Maintenance may run on a virtual clock while a guest sleeps in real seconds: so both are noted, and which of them
-counts is for the reader to say.
+Maintenance may run on a virtual clock while a guest sleeps in real seconds; the reader of a report chooses one.
 """
 
 from __future__ import annotations
@@ -12,25 +11,25 @@ from typing import NamedTuple
 
 
 class Pace(StrEnum):
-    """By which clock a guest is judged."""
+    """The clock of a report."""
 
     REAL = "real"
     VIRTUAL = "virtual"
 
 
 class Moment(NamedTuple):
-    """When something was, by every clock there is."""
+    """When something happened, by both clocks."""
 
-    at: datetime  # as people are told
-    virtual: float  # seconds on the clock of maintenance, whatever its steps
+    at: datetime  # for people
+    virtual: float  # seconds of the clock of maintenance, without its steps
     real: float
 
     def by(self, pace: Pace) -> float:
-        """In seconds of that pace."""
+        """In seconds of one clock."""
         return self.real if pace is Pace.REAL else self.virtual
 
     def plus(self, seconds: float) -> Moment:
-        """So many seconds later, by every clock."""
+        """So many seconds later, by both clocks."""
         return Moment(self.at + timedelta(seconds=seconds), self.virtual + seconds, self.real + seconds)
 
     def or_earlier(self, other: Moment) -> Moment:
@@ -39,7 +38,7 @@ class Moment(NamedTuple):
 
 
 def between(since: Moment, until: Moment, virtual: float) -> Moment:
-    """The moment between two at which the clock of maintenance showed that; the real one went evenly meanwhile."""
+    """The moment between two at which the clock of maintenance showed `virtual`, if both clocks ran evenly."""
     passed = virtual - since.virtual
     whole = until.virtual - since.virtual
     part = passed / whole if whole else 0.0
