@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from forewarn.board.board import Board
-from forewarn.board.conduct import Conduct
 from forewarn.clock import Clock, SystemClock, VirtualClock
 from forewarn.config import Settings
 from forewarn.config_values import Address, show_address
@@ -57,6 +56,7 @@ from forewarn.operator.server import OperatorServer, bind
 from forewarn.operator.sign_in.checking import SignIn
 from forewarn.operator.sign_in.register import Register
 from forewarn.operator.tls import server_context
+from forewarn.report.observer import GuestObserver
 from forewarn.store import credentials
 from forewarn.store.sql import ClockMark, SqlStore
 from forewarn.wire.fleet_file import BadFleet, FleetText, read_toml
@@ -221,9 +221,9 @@ class Service:
             return Machines.on_server(self.store.connect_apart)
         return Machines.open(_machines_file(self.settings))
 
-    def _look_on(self) -> Conduct:
+    def _look_on(self) -> GuestObserver:
         """Note what guests ask from now on, and what becomes of the events that they are told of."""
-        conduct = Conduct(self.clock, time.monotonic)
+        conduct = GuestObserver(self.clock, time.monotonic)
         world = self.plane.world
         conduct.learn(Changes(world.number, (*world.events.values(), *world.attempts.values())))
         conduct.mark_time()

@@ -1,4 +1,4 @@
-"""`forewarn scenario`: what people see of a play, and how it ends."""
+"""`forewarn scenario`: the output of a play, and its exit code."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.scenario import shelf
+from forewarn.scenario.file import library
 from tests.cli.command import forewarn, shown
 from tests.cli.meanwhile import Meanwhile
 from tests.running import call, free_port
@@ -98,15 +98,15 @@ class Playing(Meanwhile):
         super().__init__(directory, "scenario", "play", *arguments)
 
 
-def test_the_list_names_every_scenario_of_the_library_with_what_happens():
+def test_list_names_every_scenario_of_the_library():
     outcome = forewarn("scenario", "list")
 
     assert (outcome.code, outcome.err) == (0, "")
-    assert [line.split()[0] for line in outcome.out.splitlines()] == ["NAME", *shelf.names()]
-    assert "spot-eviction          0:02:00   A Spot VM is evicted, with 30 s of notice\n" in outcome.out
+    assert [line.split()[0] for line in outcome.out.splitlines()] == ["NAME", *library.names()]
+    assert re.search(r"^spot-eviction +0:02:00 +\S", outcome.out, re.MULTILINE)
 
 
-def test_what_show_prints_is_a_scenario_that_can_be_played(tmp_path: Path):
+def test_output_of_show_can_be_played(tmp_path: Path):
     mine = tmp_path / "mine.toml"
     mine.write_text(forewarn("scenario", "show", "hardware-failure").out)
 
@@ -116,14 +116,14 @@ def test_what_show_prints_is_a_scenario_that_can_be_played(tmp_path: Path):
     assert outcome.out.endswith("mine: 6 of 6 as expected\n")
 
 
-def test_show_as_json_says_what_is_in_it():
+def test_show_as_json_has_the_contents():
     found = json.loads(forewarn("scenario", "show", "user-reboot", "--json").out)
 
     assert (found["length_seconds"], found["guests"], found["acts"]) == (300, ["web-0", "web-1"], 1)
     assert found["text"] == forewarn("scenario", "show", "user-reboot").out
 
 
-def test_a_play_has_a_line_for_every_thing_that_happens(file: Path):
+def test_play_prints_a_line_for_everything_that_happens(file: Path):
     outcome = forewarn("scenario", "play", str(file), "--virtual")
 
     event = outcome.out.split()[outcome.out.split().index("sees") + 2]
@@ -145,8 +145,8 @@ def test_a_play_has_a_line_for_every_thing_that_happens(file: Path):
     )
 
 
-@pytest.mark.parametrize("name", shelf.names())
-def test_a_scenario_of_the_library_is_as_expected_when_the_command_plays_it(name: str):
+@pytest.mark.parametrize("name", library.names())
+def test_library_scenario_passes_when_the_command_plays_it(name: str):
     outcome = forewarn("scenario", "play", name, "--virtual")
 
     assert (outcome.code, outcome.err) == (0, "")
@@ -154,7 +154,7 @@ def test_a_scenario_of_the_library_is_as_expected_when_the_command_plays_it(name
 
 
 @pytest.mark.parametrize("named", [(), ("--guest", "a")], ids=["nobody named", "a client named"])
-def test_a_guest_whose_vm_is_deleted_speaks_for_no_other(tmp_path: Path, named: tuple[str, ...]):
+def test_guest_of_a_deleted_vm_counts_as_no_other_vm(tmp_path: Path, named: tuple[str, ...]):
     file = tmp_path / "ghost.toml"
     file.write_text(GHOST)
 
@@ -163,17 +163,31 @@ def test_a_guest_whose_vm_is_deleted_speaks_for_no_other(tmp_path: Path, named: 
     assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_what_nothing_in_the_file_brings_about_is_refused_before_it_is_played_in_real_time_too(tmp_path: Path):
-    file = tmp_path / "never.toml"
-    file.write_text(SCENE.replace('phase = "Started"', 'phase = "Cancelled"'))
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (('phase = "Started"', 'phase = "Cancelled"'), 17),
+        (('phase = "Started"', 'kind = "Preempt"\nphase = "Scheduled"'), 17),
+        (('time = "2m"', 'time = "110s"'), 17),
+        (('do = "restart"', 'do = "cancel"'), 12),
+    ],
+    ids=["nothing cancels the event", "nothing makes such an event", "too early", "nothing to cancel"],
+)
+def test_an_expectation_that_cannot_come_true_fails_in_the_play_with_its_line(
+    file: Path, change: tuple[str, str], line: int
+):
+    file.write_text(SCENE.replace(*change))
 
-    outcome = forewarn("scenario", "play", str(file))
+    outcome = forewarn("scenario", "play", str(file), "--virtual")
+    as_json = forewarn("scenario", "play", str(file), "--virtual", "--json")
 
-    assert (outcome.code, outcome.out) == (1, "")
-    assert f"{file}:20" in outcome.err
+    told = [each for each in map(json.loads, as_json.out.splitlines()) if each["what"] == "failed"]
+    assert (outcome.code, as_json.code) == (1, 1)
+    assert f"\n{file}:{line}: " in outcome.err
+    assert told[0]["line"] == f"{file}:{line}"
 
 
-def test_a_client_from_this_machine_is_nobody_where_no_guest_is_outside(tmp_path: Path):
+def test_local_client_gets_404_if_no_guest_is_outside(tmp_path: Path):
     file = tmp_path / "long.toml"
     file.write_text(LONG)
     port = free_port()
@@ -190,13 +204,11 @@ def test_a_client_from_this_machine_is_nobody_where_no_guest_is_outside(tmp_path
         playing.ends()
 
     assert reply.status == 404
-    assert (
-        f"http://127.0.0.1:{port}/metadata/scheduledevents; --guest VM says who a client from here is"
-        in playing.out
-    )
+    assert f"http://127.0.0.1:{port}/metadata/scheduledevents" in playing.out
+    assert "--guest" in playing.out
 
 
-def test_an_expectation_that_fails_is_shown_as_a_difference_and_the_exit_code_is_1(file: Path):
+def test_failed_expectation_is_shown_as_a_difference_and_exits_with_1(file: Path):
     file.write_text(SCENE.replace("incarnation = 3", "incarnation = 4"))
 
     outcome = forewarn("scenario", "play", str(file), "--virtual")
@@ -212,7 +224,7 @@ def test_an_expectation_that_fails_is_shown_as_a_difference_and_the_exit_code_is
     )
 
 
-def test_programs_get_a_line_of_json_for_every_thing_that_happens(file: Path):
+def test_json_has_a_line_for_everything_that_happens(file: Path):
     outcome = forewarn("scenario", "play", str(file), "--virtual", "--json")
 
     lines = [json.loads(line) for line in outcome.out.splitlines()]
@@ -230,7 +242,7 @@ def test_programs_get_a_line_of_json_for_every_thing_that_happens(file: Path):
     }
 
 
-def test_a_failure_tells_programs_what_was_expected_and_seen(file: Path):
+def test_json_failure_has_what_was_expected_and_seen(file: Path):
     file.write_text(SCENE.replace("incarnation = 3", "incarnation = 4"))
 
     outcome = forewarn("scenario", "play", str(file), "--virtual", "--json")
@@ -241,14 +253,14 @@ def test_a_failure_tells_programs_what_was_expected_and_seen(file: Path):
     assert failed[0]["line"] == f"{file}:17"
 
 
-def test_the_same_seed_prints_the_same_and_another_does_not(file: Path):
+def test_same_seed_prints_the_same_and_another_does_not(file: Path):
     def play(seed: str) -> str:
         return forewarn("scenario", "play", str(file), "--virtual", "--seed", seed).out
 
     assert play("1") == play("1") != play("2")
 
 
-def test_ctrl_c_in_the_middle_ends_it_cleanly_and_says_how_far_it_came(tmp_path: Path):
+def test_ctrl_c_ends_the_play_and_prints_how_far_it_came(tmp_path: Path):
     file = tmp_path / "long.toml"
     file.write_text(LONG)
     port = free_port()
@@ -261,12 +273,12 @@ def test_ctrl_c_in_the_middle_ends_it_cleanly_and_says_how_far_it_came(tmp_path:
 
     assert playing.ends() == 130
     assert playing.err.startswith("stopped at 0:")
-    assert playing.err.endswith(" of 1:00:00: 1 as expected, 0 not, 1 not looked at\n")
+    assert re.search(r" of 1:00:00: 1 as expected, 0 not, 1 not \w+\n\Z", playing.err)
     with socket.create_server(("127.0.0.1", port)):
         pass  # nobody listens there any more
 
 
-def test_a_client_from_this_machine_is_the_guest_outside_and_may_approve(tmp_path: Path):
+def test_local_client_is_the_guest_outside_and_may_approve(tmp_path: Path):
     file = tmp_path / "outside.toml"
     text = SCENE.replace('every = "30s"\napprove_after = "1m"', "outside = true")
     text = text.replace('"Started"\nincarnation = 3', '"Completed"\napproved_by = "app-0"')
@@ -289,14 +301,14 @@ def test_a_client_from_this_machine_is_the_guest_outside_and_may_approve(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("mine.toml", "--virtual", "--rate", "2"), 2, "--virtual and --rate cannot both be given."),
-        (("user-rebot", "--virtual"), 2, "There is no scenario user-rebot."),
-        (("nowhere.toml", "--virtual"), 1, "nowhere.toml cannot be read: No such file or directory."),
+        (("mine.toml", "--virtual", "--rate", "2"), 2, "--virtual and --rate"),
+        (("user-rebot", "--virtual"), 2, "user-rebot"),
+        (("nowhere.toml", "--virtual"), 1, "nowhere.toml"),
         (("user-reboot", "--rate", "0"), 2, "'--rate'"),
-        (("user-reboot", "--rate", "nan"), 2, "nan is no number that can be counted with"),
-        (("user-reboot", "--rate", "1e300"), 2, "1e+300 is out of range; it can be more than 0"),
-        (("user-reboot", "--metadata", "here"), 2, "'here' is no address"),
-        (("user-reboot", "--virtual", "--guest", "web-9"), 2, "--guest names web-9, and there is no such VM."),
+        (("user-reboot", "--rate", "nan"), 2, "nan"),
+        (("user-reboot", "--rate", "1e300"), 2, "1e+300"),
+        (("user-reboot", "--metadata", "here"), 2, "'here'"),
+        (("user-reboot", "--virtual", "--guest", "web-9"), 2, "web-9"),
     ],
     ids=[
         "both",
@@ -309,38 +321,36 @@ def test_a_client_from_this_machine_is_the_guest_outside_and_may_approve(tmp_pat
         "no such guest",
     ],
 )
-def test_what_cannot_be_played_says_so(arguments: tuple[str, ...], code: int, said: str):
+def test_unusable_arguments_are_refused(arguments: tuple[str, ...], code: int, said: str):
     outcome = forewarn("scenario", "play", *arguments)
 
     assert (outcome.code, outcome.out) == (code, "")
     assert said in outcome.err
 
 
-def test_operators_of_a_scenario_are_heard_on_loopback_only():
+def test_operator_api_of_a_play_listens_on_loopback_only():
     outcome = forewarn("scenario", "play", "user-reboot", "--virtual", "--operator", "0.0.0.0:0")
 
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == shown(
-        "error: Nobody has to sign in to a scenario, so operators are heard on loopback only.",
-        "hint:  Use 127.0.0.1:PORT with --operator.",
-    )
+    assert "--operator" in outcome.err
 
 
-def test_a_client_of_ones_own_cannot_be_waited_for_by_a_virtual_clock(tmp_path: Path):
+def test_guest_outside_is_refused_with_virtual(tmp_path: Path):
     file = tmp_path / "outside.toml"
     file.write_text('[[vms]]\nname = "app-0"\n[[guests]]\nvm = "app-0"\noutside = true\n')
 
     outcome = forewarn("scenario", "play", str(file), "--virtual")
 
     assert outcome.code == 2
-    assert "app-0 is spoken for by a client of yours, and --virtual waits for nobody." in outcome.err
+    assert "app-0" in outcome.err
+    assert "--virtual" in outcome.err
 
 
-def test_a_port_that_is_taken_is_told(file: Path):
+def test_busy_port_is_reported(file: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
 
         outcome = forewarn("scenario", "play", str(file), "--virtual", "--metadata", address)
 
     assert outcome.code == 1
-    assert f"Cannot bind guest listener on {address}: Address already in use." in outcome.err
+    assert address in outcome.err

@@ -1,4 +1,4 @@
-"""What is shown of a play: to a terminal, to a reader who leaves, and where nothing can be written."""
+"""The output of a play: on a terminal, into a closed pipe, and on a full disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from forewarn.cli.scenario_screen import Screen
-from forewarn.scenario.player import Waiting
+from forewarn.scenario.play.player import Player, PlayOptions, PlayProgress
 from tests.cli.command import FOREWARN, environment, forewarn
 from tests.cli.test_scenario import SCENE
 from tests.scenario.stage import read
@@ -29,7 +29,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_a_file_says_of_itself_does_nothing_to_a_terminal(file: Path):
+def test_control_characters_of_a_file_do_not_reach_the_terminal(file: Path):
     head = 'name = "mine\\u001b]0;owned\\u0007"\ndescription = "\\u001b[2J\\u0007a restart"'
     file.write_text(SCENE.replace('description = "a restart"', head).replace("incarnation = 3", "incarnation = 4"))
 
@@ -41,7 +41,7 @@ def test_what_a_file_says_of_itself_does_nothing_to_a_terminal(file: Path):
 
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["for people", "for programs"])
-def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(file: Path, form: tuple[str, ...]):
+def test_closed_pipe_does_not_change_the_exit_code(file: Path, form: tuple[str, ...]):
     file.write_text(SCENE.replace("incarnation = 3", "incarnation = 4"))
     process = subprocess.Popen(
         [FOREWARN, "scenario", "play", str(file), "--virtual", *form],
@@ -58,7 +58,7 @@ def test_a_reader_that_has_seen_enough_does_not_change_the_verdict(file: Path, f
     assert process.wait(60) == 1
 
 
-def test_a_play_whose_lines_cannot_be_written_is_played_and_says_so(file: Path):
+def test_play_that_cannot_write_exits_with_an_error(file: Path):
     with Path("/dev/full").open("w") as full:
         process = subprocess.run(
             [FOREWARN, "scenario", "play", str(file), "--virtual"],
@@ -81,9 +81,7 @@ def test_a_play_whose_lines_cannot_be_written_is_played_and_says_so(file: Path):
     ],
     ids=["faster than real time", "at once"],
 )
-def test_a_terminal_is_told_how_far_a_play_is_and_what_comes_next(
-    file: Path, every: str, arguments: tuple[str, ...]
-):
+def test_terminal_shows_progress_and_what_comes_next(file: Path, every: str, arguments: tuple[str, ...]):
     file.write_text(SCENE.replace('"30s"', every))
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -111,12 +109,37 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_the_last_line_is_not_written_anew_more_often_than_anybody_could_read(monkeypatch: pytest.MonkeyPatch):
+def test_progress_line_is_updated_at_most_ten_times_a_second(monkeypatch: pytest.MonkeyPatch):
     terminal, hundredths = Terminal(), itertools.count()
     monkeypatch.setattr(sys, "stderr", terminal)
     screen = Screen(read(SCENE), as_json=False, now=lambda: next(hundredths) / 100)
 
     for second in range(100):
-        screen.wait(Waiting(timedelta(seconds=second)))
+        screen.show_progress(PlayProgress(timedelta(seconds=second)))
 
     assert 8 <= terminal.getvalue().count(" of 0:10:00") <= 11
+
+
+@pytest.mark.parametrize(
+    ("length", "guest", "rate", "named"),
+    [
+        ("2m", "", 1, {"0:02:00", "--virtual"}),
+        ("2h", "", 60, {"0:02:00", "--virtual"}),
+        ("2h", "outside = true\n", 60, {"0:02:00", "--rate"}),
+        ("119s", "", 1, set()),
+        ("2h", "", 600, set()),
+        ("2h", "", None, set()),
+    ],
+    ids=["long", "long though faster", "long with a client", "short", "fast", "virtual"],
+)
+@pytest.mark.parametrize("as_json", [False, True], ids=["for people", "for programs"])
+def test_long_play_begins_with_a_hint_at_a_quicker_one(length, guest, rate, named, as_json, capfd):
+    found = read(f'[scenario]\nlength = "{length}"\n[[vms]]\nname = "a"\n[[guests]]\nvm = "a"\n{guest}')
+    options = PlayOptions(rate=rate)
+    player = Player(found, lambda _: None, options)
+
+    with player.emulator:
+        Screen(found, as_json=as_json).begin(player, rate)
+
+    hint = capfd.readouterr().err
+    assert {word for word in ("0:02:00", "--virtual", "--rate") if word in hint} == named

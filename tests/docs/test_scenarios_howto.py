@@ -7,8 +7,8 @@ import re
 import sys
 from pathlib import Path
 
-from forewarn.scenario.model import Act, Deed, Expectation, GuestScript, Head
-from forewarn.scenario.words import DEEDS, EXPECTED_OF, KEYS, TABLES
+from forewarn.scenario.file.keys import ACTIONS, EXPECTED_OF, KEYS, TABLES
+from forewarn.scenario.file.model import ActionKind, Expectation, GuestScript, Head, TimedAction
 from tests.docs.console import Ids, run, same, steps_of
 
 ROOT = Path(__file__).parents[2]
@@ -30,15 +30,15 @@ def test_the_commands_of_the_page_print_what_it_says(tmp_path: Path):
 
 
 def test_every_key_of_a_scenario_file_is_explained():
-    for kind in (Head, GuestScript, Act, Expectation):
+    for kind in (Head, GuestScript, TimedAction, Expectation):
         assert list(KEYS[kind]) == list(kind.__dataclass_fields__)
         assert TABLES[kind]
-    assert list(DEEDS) == list(Deed)
+    assert list(ACTIONS) == list(ActionKind)
 
 
-def test_every_key_of_an_act_belongs_to_a_deed_and_every_key_of_an_expectation_to_a_subject():
-    of_deeds = {key for words in DEEDS.values() for key in (*words.needs, *words.takes)}
+def test_every_key_belongs_to_an_action_or_to_a_subject_of_expectations():
+    of_actions = {key for words in ACTIONS.values() for key in (*words.needs, *words.takes)}
     of_subjects = {key for keys in EXPECTED_OF.values() for key in keys}
 
-    assert set(KEYS[Act]) - of_deeds == {"time", "do"}
+    assert set(KEYS[TimedAction]) - of_actions == {"time", "do"}
     assert set(KEYS[Expectation]) - of_subjects == {"time", "vm", "guest"}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from forewarn.core.conduct import EventLife, GuestNotes
-from forewarn.core.conduct_findings import find
-from forewarn.core.moment import Moment, Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
+from forewarn.report.findings import find
+from forewarn.report.moment import Moment, Pace
+from forewarn.report.notes import EventLife, GuestNotes
 
 START = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 NEWEST = "2020-07-01"

@@ -7,9 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from forewarn.board.board import Board, Guest
-from forewarn.board.conduct import Conduct
 from forewarn.clock import VirtualClock
-from forewarn.core.conduct import GuestNotes
 from forewarn.core.document import Document
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm
@@ -18,6 +16,8 @@ from forewarn.core.phase import Phase
 from forewarn.core.terms import Action, Kind, Source
 from forewarn.core.world import Changes
 from forewarn.edge.exchange import Exchange
+from forewarn.report.notes import GuestNotes
+from forewarn.report.observer import GuestObserver
 from forewarn.wire.http import Answer
 from forewarn.wire.imds.document import render
 from forewarn.wire.imds.request import Request, judge
@@ -37,7 +37,7 @@ class Stage:
     def __init__(self) -> None:
         self.clock = VirtualClock(START)
         self.real = 0.0
-        self.conduct = Conduct(self.clock, lambda: self.real)
+        self.conduct = GuestObserver(self.clock, lambda: self.real)
         self.conduct.mark_time()
         self.events: dict[str, Event] = {}
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from forewarn.core.conduct import MOST_EVENTS
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Action, VmState
 from forewarn.core.world import Changes
+from forewarn.report.moment import Pace
+from forewarn.report.notes import MOST_EVENTS
 from tests.report.stage import Stage, approval
 
 
@@ -23,9 +24,10 @@ def _size(stage: Stage) -> tuple[int, ...]:
     conduct = stage.conduct
     notes = stage.notes()
     return (
-        len(conduct._open), len(conduct._ended), len(conduct._untold), len(conduct._events_of), len(conduct._down),
-        len(conduct._acts), len(conduct._bodies), len(conduct._guests), len(conduct._marks), len(notes.events),
-        len(notes.gaps.real), len(notes.presence.absences), len(notes.versions),
+        len(conduct._open), len(conduct._ended), len(conduct._unknown), len(conduct._events_of),
+        len(conduct._down), len(conduct._actions), len(conduct._bodies), len(conduct._guests),
+        len(conduct._marks), len(notes.events),
+        len(notes.timing(Pace.REAL).gaps), len(notes.presence.absences), len(notes.versions),
     )  # fmt: skip
 
 
@@ -46,7 +48,7 @@ def test_a_long_life_does_not_grow(stage: Stage):
         sizes.append(_size(stage))
 
     assert sizes[0] == sizes[1] == sizes[2]
-    assert stage.notes().let_go["events"] == 3300 - MOST_EVENTS
+    assert stage.notes().dropped["events"] == 3300 - MOST_EVENTS
 
 
 def test_events_that_nobody_told_of_and_machines_that_are_gone_are_forgotten(stage: Stage):
@@ -56,7 +58,7 @@ def test_events_that_nobody_told_of_and_machines_that_are_gone_are_forgotten(sta
         stage.conduct.learn(Changes(1, (replace(guest.vm, state=VmState.DELETED),)))
 
     conduct = stage.conduct
-    assert (len(conduct.heard()), len(conduct._untold), len(conduct._bodies)) == (100, 512, 0)
+    assert (len(conduct.heard()), len(conduct._unknown), len(conduct._bodies)) == (100, 512, 0)
     assert conduct.heard()[-1] == "vm-1999"
 
 
@@ -113,4 +115,4 @@ def test_asking_happening_and_reading_at_once_loses_nothing(stage: Stage):
         thread.join()
 
     assert stage.notes().polls == 601
-    assert len(stage.notes().events) + stage.notes().let_go["events"] == 300
+    assert len(stage.notes().events) + stage.notes().dropped["events"] == 300

@@ -7,15 +7,15 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.board.shown import shown_events
 from forewarn.core.document import Document
 from forewarn.core.event import Approval
-from forewarn.core.moment import Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind, VmState
 from forewarn.core.world import Changes
+from forewarn.report.moment import Pace
+from forewarn.report.observer import shown_events
+from forewarn.report.views import report_on
 from forewarn.wire.imds.document import render
-from forewarn.wire.report import report_on
 from tests.report.stage import HELD, START, VERSION, Stage, approval
 
 
@@ -98,7 +98,7 @@ def test_a_request_that_was_held_counts_from_when_it_was_asked(stage: Stage):
 
     stage.conduct.note(held, 304, b"")
 
-    assert stage.notes().gaps.longest_virtual == 0
+    assert stage.notes().timing(Pace.VIRTUAL).longest_gap == 0
     assert (stage.notes().last_polled or 0)[1] - (stage.notes().last_poll or 0)[1] == 900
 
 
@@ -113,7 +113,7 @@ def test_a_request_counts_for_the_limit_when_it_comes_however_late_it_is_answere
     stage.poll(guest)
 
     notes = stage.notes()
-    assert (notes.requests, notes.rate.over_real, notes.rate.over_both) == (5, 0, 0)
+    assert (notes.requests, [each.beyond_limit for each in notes.timings]) == (5, [0, 0])
     assert notes.last_poll.real == 3.5
 
 
@@ -127,7 +127,7 @@ def test_errors_that_are_answered_late_are_no_hammering(stage: Stage):
     for exchange in (*late[1:], late[0]):
         stage.conduct.note(exchange, 503, b"", "status")
 
-    assert (stage.notes().errors.returns, stage.notes().errors.hammered_real) == (4, 0)
+    assert (stage.notes().errors.returns, stage.notes().timing(Pace.REAL).hammered) == (4, 0)
 
 
 def test_who_waits_for_its_first_answer_is_told_so(stage: Stage):
@@ -136,7 +136,7 @@ def test_who_waits_for_its_first_answer_is_told_so(stage: Stage):
     report = report_on(stage.notes(), stage.conduct.now(), Pace.REAL)
 
     assert (report.is_good, report.polls.count, report.polls.answered) == (False, 1, 0)
-    assert report.summary == "web-0 has asked for the document and waits for its first answer."
+    assert "first answer" in report.summary
 
 
 def test_what_a_deleted_machine_is_still_answered_does_not_make_a_new_one_of_it(stage: Stage):
@@ -192,7 +192,7 @@ def test_a_poll_that_was_delayed_over_the_start_of_an_event_has_hindered_the_gue
     stage.conduct.note(delayed, 200, body, "delay")
 
     notes = stage.notes().events["ID"]
-    assert (notes.shown_scheduled, notes.struck_by) == (None, ("delay",))
+    assert (notes.shown_scheduled, notes.hit_by) == (None, ("delay",))
 
 
 def test_a_fault_hinders_the_guest_that_it_strikes_and_only_while_the_event_is_there(stage: Stage):
@@ -206,8 +206,8 @@ def test_a_fault_hinders_the_guest_that_it_strikes_and_only_while_the_event_is_t
     stage.pass_time(1)
     stage.poll(guest, 503, "status")
 
-    assert stage.notes().events["ID"].struck_by == ()
-    assert stage.notes("web-1").events["ID"].struck_by == ("status",)
+    assert stage.notes().events["ID"].hit_by == ()
+    assert stage.notes("web-1").events["ID"].hit_by == ("status",)
 
 
 def test_an_approval_that_a_fault_refused_has_hindered_the_guest(stage: Stage):
@@ -217,7 +217,7 @@ def test_an_approval_that_a_fault_refused_has_hindered_the_guest(stage: Stage):
 
     stage.approve(guest, "ID", status=503, fault="status")
 
-    assert stage.notes().events["ID"].struck_by == ("status",)
+    assert stage.notes().events["ID"].hit_by == ("status",)
 
 
 def test_an_approval_that_was_taken_counts_though_its_answer_was_lost(stage: Stage):
@@ -228,7 +228,7 @@ def test_an_approval_that_was_taken_counts_though_its_answer_was_lost(stage: Sta
     stage.approve(guest, "ID", status=0, fault="reset", is_done=True)
 
     notes = stage.notes().events["ID"]
-    assert (notes.approved is not None, notes.approvals, notes.struck_by) == (True, 1, ())
+    assert (notes.approved is not None, notes.approvals, notes.hit_by) == (True, 1, ())
     assert stage.notes().errors.by_status == {0: 1}
 
 
@@ -241,7 +241,7 @@ def test_an_approval_whose_answer_was_not_waited_for_counts_where_it_was_taken(s
     stage.conduct.leave(stage.ask(guest, approval("ID")), "slow_body", is_done=is_done)
 
     notes = stage.notes()
-    assert (notes.approvals, notes.events["ID"].struck_by) == ((1, ()) if is_done else (0, ("slow_body",)))
+    assert (notes.approvals, notes.events["ID"].hit_by) == ((1, ()) if is_done else (0, ("slow_body",)))
     assert (notes.errors.unawaited, notes.errors.count) == (1, 1)
 
 
@@ -263,7 +263,7 @@ def test_a_machine_that_is_not_running_is_away(stage: Stage):
     stage.pass_time(2)
     stage.poll(guest)
 
-    assert stage.notes().gaps.longest_virtual == 2
+    assert stage.notes().timing(Pace.VIRTUAL).longest_gap == 2
 
 
 def test_a_machine_that_takes_the_name_of_a_deleted_one_starts_anew(stage: Stage):

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
-from forewarn.core.conduct import EventLife, GuestNotes
-from forewarn.core.conduct_findings import let_go_of_oldest, open_gap, usual_gap
-from forewarn.core.moment import Pace
 from forewarn.core.terms import Kind
-from forewarn.wire.report import report_on
-from forewarn.wire.report_words import long, what_gaps_mean
+from forewarn.report.findings import drop_oldest, open_gap, usual_gap
+from forewarn.report.moment import Pace
+from forewarn.report.notes import EventLife, GuestNotes
+from forewarn.report.sentences import long, what_gaps_mean
+from forewarn.report.views import report_on
 from tests.report.notes import NEWEST, at, be_away, codes, end, every, fail, poll, polled, reboot, start
 
 # How it asks.
@@ -38,7 +40,7 @@ def test_who_asked_once_and_never_again_is_not_good():
     report = report_on(polled(at(0)), at(3 * 3600), Pace.VIRTUAL)
 
     assert (report.is_good, report.polls.longest_gap_seconds) == (False, 10800)
-    assert report.findings[0].sentence.startswith("It has not asked for the document for 180 min. An eviction")
+    assert "180 min" in report.findings[0].sentence
 
 
 def test_a_gap_that_is_still_open_is_counted_by_the_pace_that_is_asked_for():
@@ -89,7 +91,7 @@ def test_who_asks_seldom_beside_a_poll_that_is_held_has_no_gap():
     poll(notes, at(542))
 
     assert codes(notes, at(543)) == set()
-    assert (notes.last_poll, list(notes.gaps.virtual)) == (at(542), [1, 1])
+    assert (notes.last_poll, list(notes.timing(Pace.VIRTUAL).gaps)) == (at(542), [1, 1])
 
 
 def test_gaps_are_counted_by_the_pace_that_is_asked_for():
@@ -105,7 +107,7 @@ def test_the_time_in_which_a_machine_is_away_is_no_gap():
 
     poll(notes, at(205))
 
-    assert notes.gaps.longest_virtual == 5
+    assert notes.timing(Pace.VIRTUAL).longest_gap == 5
     assert codes(notes, at(206)) == set()
 
 
@@ -127,7 +129,7 @@ def test_who_was_never_there_for_a_whole_gap_is_told_of_the_longest_part():
     report = report_on(notes, at(81), Pace.VIRTUAL)
 
     assert (report.polls.usual_gap_seconds, report.polls.longest_gap_seconds) == (None, 20)
-    assert "It asked for the document 2 times, with 20 s between at the longest" in report.facts[0]
+    assert report.polls.count == 2
 
 
 def test_what_comes_after_an_absence_is_a_gap_again():
@@ -161,16 +163,19 @@ def test_who_keeps_to_one_of_the_clocks_is_not_over_the_limit_where_time_is_move
 @pytest.mark.parametrize(
     ("version", "is_fault", "lacks"),
     [
-        ("2017-08-01", True, "Preempt and Terminate events, nor the members Description"),
-        ("2017-11-01", True, "Terminate events"),
-        ("2019-08-01", False, "the members DurationInSeconds"),
+        ("2017-08-01", True, {"Preempt", "Terminate", "Description", "DurationInSeconds"}),
+        ("2017-11-01", True, {"Terminate", "Description", "DurationInSeconds"}),
+        ("2019-08-01", False, {"DurationInSeconds"}),
     ],
 )
-def test_an_old_version_is_a_fault_where_it_hides_events(version: str, is_fault: bool, lacks: str):  # noqa: FBT001 - a row of the table
+def test_an_old_version_is_a_fault_where_it_hides_events(version: str, is_fault: bool, lacks: set[str]):  # noqa: FBT001 - a row of the table
     (found,) = report_on(polled(*every(1), version=version), at(10), Pace.REAL).findings
 
     assert (found.code, found.is_fault) == ("old_version", is_fault)
-    assert f"{version}, which does not show {lacks}" in found.sentence
+    named = {"Freeze", "Preempt", "Terminate", "Description", "DurationInSeconds"} & set(
+        re.findall(r"\w+", found.sentence)
+    )
+    assert named == lacks
 
 
 def test_who_never_got_the_document_is_told_how_to_ask():
@@ -185,25 +190,14 @@ def test_who_never_got_the_document_is_told_how_to_ask():
     assert "Metadata: true" in report.findings[0].sentence
 
 
-@pytest.mark.parametrize(
-    ("count", "said"),
-    [
-        (1, "One of its requests was refused as it was put; others were granted. Look at the body of the answer"),
-        (
-            2,
-            "2 of its requests were refused as they were put; others were granted. Look at the body of the answer",
-        ),
-    ],
-    ids=["one", "two"],
-)
-def test_who_was_refused_now_and_then_is_told_how_often_and_where_to_look(count: int, said: str):
+@pytest.mark.parametrize("count", [1, 2])
+def test_malformed_requests_among_good_ones_are_a_remark(count: int):
     notes = polled(*every(1))
     notes.bad_requests += count
 
     (found,) = report_on(notes, at(10), Pace.REAL).findings
 
-    assert found.code == "bad_requests"
-    assert found.sentence.startswith(said)
+    assert (found.code, found.is_fault, found.count) == ("bad_requests", False, count)
 
 
 # What it does with errors.
@@ -228,14 +222,12 @@ def test_who_comes_back_after_a_second_does_not():
 
     assert report.is_good
     assert (report.errors.count, report.errors.put_in, report.errors.longest_return_seconds) == (10, 10, 1)
-    assert "It was answered with an error 10 times (503: 10; 10 of them by a fault that was asked for)" in str(
-        report.facts
-    )
+    assert report.errors.by_status == {"503": 10}
 
 
 def test_an_answer_that_was_not_waited_for_is_not_told_as_a_hang_up():
     notes = polled(*every(1))
-    notes.errors.wait_no_more(at(10))
+    notes.errors.add_unawaited(at(10))
     poll(notes, at(12))
     alone = report_on(notes, at(13), Pace.VIRTUAL)
     fail(notes, at(13), 503)
@@ -243,15 +235,9 @@ def test_an_answer_that_was_not_waited_for_is_not_told_as_a_hang_up():
     poll(notes, at(15))
     among_others = report_on(notes, at(16), Pace.VIRTUAL)
 
-    late = (
-        "did not wait once for an answer that was made late by a fault that was asked for, and asked again after"
-    )
-    assert f"It {late} 2 s at the longest." in alone.facts
     assert (alone.errors.count, alone.errors.by_status, alone.errors.unawaited) == (1, {}, 1)
-    assert (
-        "It was answered with an error 2 times (hang-up: 1, 503: 1; 2 of them by a fault that was asked for) and "
-        f"{late} 2 s at the longest."
-    ) in among_others.facts
+    assert alone.errors.longest_return_seconds == 2
+    assert among_others.errors.by_status == {"hang-up": 1, "503": 1}
 
 
 @pytest.mark.parametrize(("now", "found"), [(70, set()), (71, {"gave_up_after_errors"})], ids=["wait", "gone"])
@@ -269,10 +255,10 @@ def test_of_events_that_are_not_kept_what_is_to_be_said_is_kept():
     notes = polled(*every(1))
     for number in range(100):
         life = EventLife(str(number), Kind.REBOOT, ("web-0",), 900.0, announced=at(10))
-        notes.take_up(life)
+        notes.add_event(life)
         start(life, 20)
         end(life, 30)
-        let_go_of_oldest(notes, at(31), Pace.VIRTUAL, 32)
+        drop_oldest(notes, at(31), Pace.VIRTUAL, 32)
 
     report = report_on(notes, at(32), Pace.VIRTUAL)
 
@@ -284,8 +270,8 @@ def test_others_events_are_let_go_of_first():
     notes = polled(*every(1))
     mine = reboot(notes)
     for number in range(10):
-        notes.take_up(EventLife(str(number), Kind.REBOOT, ("web-1",), 900.0))
-    let_go_of_oldest(notes, at(31), Pace.VIRTUAL, 3)
+        notes.add_event(EventLife(str(number), Kind.REBOOT, ("web-1",), 900.0))
+    drop_oldest(notes, at(31), Pace.VIRTUAL, 3)
 
     assert list(notes.events) == [mine.id, "8", "9"]
 
@@ -299,7 +285,7 @@ def test_a_copy_does_not_change_with_the_notes():
     poll(notes, at(60))
 
     assert copy.events["ID"].life.started is None
-    assert (copy.polls, copy.gaps.longest_virtual, copy.versions[NEWEST]) == (11, 2, 11)
+    assert (copy.polls, copy.timing(Pace.VIRTUAL).longest_gap, copy.versions[NEWEST]) == (11, 2, 11)
 
 
 @pytest.mark.parametrize(
@@ -310,7 +296,5 @@ def test_a_length_of_time_is_told_as_people_would(seconds: float, text: str):
     assert long(seconds) == text
 
 
-def test_what_a_gap_means_is_said_for_shorter_ones_too():
-    assert what_gaps_mean(20).startswith(
-        "An eviction (Preempt) is announced 30 s ahead: at worst 10 s of them are left."
-    )
+def test_advice_on_a_shorter_gap_has_what_is_left_of_each_notice():
+    assert {"30 s", "10 s"} <= set(re.findall(r"\d+ s", what_gaps_mean(20)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -88,10 +89,10 @@ def test_an_event_of_ten_minutes_hides_no_fault_of_who_asks_while_it_lasts():
     assert [reports[vm]["polls"]["usual_gap_seconds"] for vm in ("web-0", "frugal")] == [5, 60]
 
 
-def test_the_good_client_is_told_so_and_what_it_did(reports: dict[str, Any]):
+def test_report_on_a_good_client_has_its_figures(reports: dict[str, Any]):
     good = reports["web-0"]
 
-    assert (good["is_good"], good["summary"]) == (True, "web-0 does well: there is nothing to mend.")
+    assert (good["is_good"], good["findings"]) == (True, [])
     assert good["polls"]["usual_gap_seconds"] == good["polls"]["longest_gap_seconds"] == 5
     assert good["limit"] == {"requests_per_second": 5, "is_kept": True, "beyond": 0}
     assert good["versions"] == {"2020-07-01": good["polls"]["count"]}
@@ -102,38 +103,32 @@ def test_the_good_client_is_told_so_and_what_it_did(reports: dict[str, Any]):
     assert 0 <= own[0]["end_noticed_after_seconds"] <= 5
 
 
-def test_who_does_not_approve_is_not_blamed_for_it(reports: dict[str, Any]):
+def test_guest_that_never_approves_is_not_blamed(reports: dict[str, Any]):
     silent = reports["twin"]
 
     assert silent["is_good"]
     assert [each["is_fault"] for each in silent["findings"]] == [False]
-    assert "That is allowed" in silent["findings"][0]["sentence"]
 
 
-def test_a_client_that_asks_every_minute_is_told_what_that_means_for_an_eviction(reports: dict[str, Any]):
+def test_slow_client_reads_what_its_gap_means_for_each_notice(reports: dict[str, Any]):
     slow, missed = reports["frugal"]["findings"]
 
-    assert slow["sentence"] == (
-        "It asks every 60 s. An eviction (Preempt) is announced 30 s ahead: it can come and go without being "
-        "seen. Of the other notices at worst this is left: Freeze 14 min of 15 min, Reboot 14 min of 15 min, "
-        "Redeploy 9 min of 10 min, Terminate 4 min of 5 min. Ask once a second."
-    )
-    assert missed["sentence"].startswith("It never saw Preempt of frugal (")
-    assert "announced 30 s ahead" in missed["sentence"]
+    assert (slow["code"], missed["code"]) == ("too_slow", "missed_event")
+    assert all(each in slow["sentence"] for each in ("60 s", "30 s", "Reboot 14 min of 15 min", "Redeploy 9 min"))
+    assert all(each in missed["sentence"] for each in ("Preempt of frugal", "30 s"))
 
 
-def test_approvals_of_others_events_name_the_event(reports: dict[str, Any]):
+def test_approval_for_another_vm_names_the_event(reports: dict[str, Any]):
     (finding,) = reports["web-1"]["findings"]
     event = next(each for each in reports["web-1"]["events"] if each["event"] == finding["event"])
 
     assert (finding["count"], event["kind"], event["resources"]) == (1, "Freeze", ["web-2"])
-    assert "which does not name it" in finding["sentence"]
 
 
-def test_who_does_not_hear_the_end_is_told_since_when(reports: dict[str, Any]):
+def test_guest_that_misses_the_end_reads_when_it_last_polled(reports: dict[str, Any]):
     (finding,) = reports["solo"]["findings"]
     (event,) = reports["solo"]["events"]
 
     assert event["phase"] == "Completed"
     assert event["end_noticed_after_seconds"] is None
-    assert "it stopped asking. Its last poll was 2" in finding["sentence"]
+    assert re.search(r"last poll was 2.* ago", finding["sentence"])

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from forewarn.core.moment import Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Action
+from forewarn.report.moment import Pace
+from forewarn.report.views import report_on
 from forewarn.testing import Service
-from forewarn.wire.report import report_on
 from tests.report.stage import Stage
 
 
@@ -33,7 +33,8 @@ def test_polls_while_an_event_of_its_own_lasts_are_judged_as_any_other(seconds: 
         report = service.report(vm)
 
     assert report.faults == faults
-    assert f"with {seconds} s between as a rule and {seconds} s at the longest" in str(report)
+    polls = report.json["polls"]
+    assert (polls["usual_gap_seconds"], polls["longest_gap_seconds"]) == (seconds, seconds)
 
 
 def test_an_event_that_has_started_keeps_nobody_from_asking(stage: Stage):
@@ -44,7 +45,7 @@ def test_an_event_that_has_started_keeps_nobody_from_asking(stage: Stage):
     stage.pass_time(40)
     stage.poll(guest)
 
-    assert list(stage.notes().gaps.virtual) == [40]
+    assert list(stage.notes().timing(Pace.VIRTUAL).gaps) == [40]
 
 
 @pytest.mark.parametrize("action", [Action.REBOOT, Action.REDEPLOY, Action.STOP, Action.RESTORE])
@@ -58,7 +59,10 @@ def test_a_machine_is_away_for_as_long_as_an_action_has_it_down(stage: Stage, ac
     stage.pass_time(3)
     stage.poll(guest)
 
-    assert (list(stage.notes().gaps.virtual), stage.notes().gaps.longest_virtual) == ([], 5)
+    assert (list(stage.notes().timing(Pace.VIRTUAL).gaps), stage.notes().timing(Pace.VIRTUAL).longest_gap) == (
+        [],
+        5,
+    )
 
 
 @pytest.mark.parametrize("action", [Action.FREEZE, Action.MIGRATE])
@@ -77,7 +81,7 @@ def test_a_pause_is_as_long_as_was_announced_however_long_the_action_takes(
     stage.pass_time(5)
     stage.poll(guest)
 
-    assert stage.notes().gaps.longest_virtual == longest
+    assert stage.notes().timing(Pace.VIRTUAL).longest_gap == longest
 
 
 def test_a_pause_that_ends_sooner_than_was_announced_is_over_then(stage: Stage):
@@ -89,7 +93,7 @@ def test_a_pause_that_ends_sooner_than_was_announced_is_over_then(stage: Stage):
     stage.pass_time(25)
     stage.poll(guest)
 
-    assert stage.notes().gaps.longest_virtual == 25
+    assert stage.notes().timing(Pace.VIRTUAL).longest_gap == 25
 
 
 def test_a_pause_is_over_by_every_clock_whenever_somebody_looks(stage: Stage):
@@ -114,7 +118,7 @@ def test_who_asked_only_while_its_machine_was_down_is_told_no_gap(stage: Stage):
     report = report_on(stage.notes(), stage.conduct.now(), Pace.VIRTUAL)
 
     assert (report.polls.usual_gap_seconds, report.polls.longest_gap_seconds) == (None, None)
-    assert report.facts[0] == "It asked for the document 3 times; the last time was 20 s ago."
+    assert (report.polls.count, report.polls.since_last_seconds) == (3, 20)
 
 
 def test_a_machine_that_is_heard_first_while_an_action_has_it_down_is_away(stage: Stage):
@@ -126,4 +130,4 @@ def test_a_machine_that_is_heard_first_while_an_action_has_it_down_is_away(stage
     stage.pass_time(4)
     stage.poll(guest)
 
-    assert stage.notes().gaps.longest_virtual == 4
+    assert stage.notes().timing(Pace.VIRTUAL).longest_gap == 4

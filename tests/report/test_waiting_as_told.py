@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from forewarn.board.board import Guest
-from forewarn.core.moment import Pace
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
+from forewarn.report.moment import Pace
 from forewarn.testing import Refused, Service
 from tests.report.notes import codes as codes_of
 from tests.report.stage import POLL, Stage, approval
@@ -57,7 +57,8 @@ def test_who_obeys_retry_after_is_good(wait: int):
         report = service.report(vm)
 
     assert (report.is_good, report.faults, report.remarks) == (True, [], [])
-    assert "1 s between as a rule and 1 s at the longest" in str(report)
+    polls = report.json["polls"]
+    assert (polls["usual_gap_seconds"], polls["longest_gap_seconds"]) == (1, 1)
 
 
 def test_who_waits_as_told_has_neither_stopped_asking_nor_given_up(stage: Stage, guest: Guest):
@@ -84,7 +85,7 @@ def test_what_it_waits_beyond_that_is_a_gap(stage: Stage, guest: Guest, late: in
     stage.poll(guest)
 
     assert codes(stage) == found
-    assert stage.notes().gaps.virtual[-1] == late
+    assert stage.notes().timing(Pace.VIRTUAL).gaps[-1] == late
 
 
 def test_who_is_slow_is_so_though_every_answer_asks_for_a_short_wait(stage: Stage):

@@ -1,13 +1,13 @@
-"""What files that are refused have in common: a fleet, what is done to it, and what is said."""
+"""What tests of refused files share: a fleet, actions on it, and the lines of the refusal."""
 
 from __future__ import annotations
 
 import pytest
 
-from forewarn.scenario.check import check
-from forewarn.scenario.file import BadScenario, read_scenario
+from forewarn.scenario.file.checks import check
+from forewarn.scenario.file.reader import BadScenario, read_scenario
 
-# Line 1 is empty; app-0 stands on lines 2 and 3, spot-0 on 5 to 7, gone-0 on 9 to 11.
+# FileLine 1 is empty; app-0 stands on lines 2 and 3, spot-0 on 5 to 7, gone-0 on 9 to 11.
 FLEET = """
 [[vms]]
 name = "app-0"
@@ -34,9 +34,6 @@ GROW = (
     '[[scale_sets]]\nname = "pool"\ncapacity = 1\n[[at]]\ntime = "1m"\ndo = "scale"\nscale_set = "pool"\nto = 2\n'
 )
 APPROVING = '[[guests]]\nvm = "app-0"\napprove_after = "2m"\n'
-TOLD = "it is announced at 0:01:00 (line"
-UNAPPROVED = "15 min of notice, and nothing in this file approves it."
-LATE = "15 min of notice, and it is approved at 0:03:00 at the earliest"
 
 
 def refusal_of(text: str) -> tuple[str, ...]:
@@ -44,3 +41,8 @@ def refusal_of(text: str) -> tuple[str, ...]:
     with pytest.raises(BadScenario) as refused:
         check(read_scenario(text, "bad.toml"))
     return refused.value.lines
+
+
+def refused_lines(text: str) -> list[int]:
+    """The numbers of the lines that the refusal names."""
+    return [int(line.split(":")[1]) for line in refusal_of(text)]

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from forewarn.scenario import shelf
-from forewarn.scenario.check import check
-from forewarn.scenario.file import read_scenario
-from forewarn.scenario.model import Scenario
-from forewarn.scenario.player import Happening, Options, Outcome, Player
+from forewarn.scenario.file import library
+from forewarn.scenario.file.checks import check
+from forewarn.scenario.file.model import Scenario
+from forewarn.scenario.file.reader import read_scenario
+from forewarn.scenario.play.player import Player, PlayOptions, PlayResult, PlayStep
 
 FLEET = """
 [[vms]]
@@ -33,15 +33,15 @@ def unchecked(text: str) -> Scenario:
 
 
 def built_in(name: str) -> Scenario:
-    return check(shelf.find(name))
+    return check(library.find(name))
 
 
 @dataclass
 class Played:
     """What came of a play, and what was heard and told by the way."""
 
-    outcome: Outcome
-    told: list[Happening]
+    result: PlayResult
+    told: list[PlayStep]
     wire: dict[str, list[bytes]] = field(default_factory=dict)
 
     @property
@@ -50,17 +50,17 @@ class Played:
 
     @property
     def differences(self) -> list[tuple[str, str, str]]:
-        return [(d.key, d.expected, d.seen) for failure in self.outcome.failures for d in failure.differences]
+        return [(d.key, d.expected, d.seen) for failure in self.result.failures for d in failure.differences]
 
 
 def play(scenario: Scenario, before: Callable[[Player], None] = lambda _: None, **options: Any) -> Played:
     """Play it; `before` may do something to the engine first."""
-    told: list[Happening] = []
+    told: list[PlayStep] = []
     wire: dict[str, list[bytes]] = {}
 
     def hear(name: str, data: bytes) -> None:
         wire.setdefault(name, []).append(data)
 
-    player = Player(scenario, told.append, Options(**({"hear": hear} | options)))
+    player = Player(scenario, told.append, PlayOptions(**({"on_bytes": hear} | options)))
     before(player)
     return Played(player.play(), told, wire)

@@ -1,10 +1,10 @@
-"""A refusal names every line that is wrong, and no line that is wrong only because another is."""
+"""A refusal names every line with a mistake, and no line that is wrong only because of another."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.scenario.refusing import AFTER, FLEET, RESTART, refusal_of
+from tests.scenario.refusing import AFTER, FLEET, RESTART, refused_lines
 
 POOL = '[[scale_sets]]\nname = "pool"\ncapacity = 1\n'
 EVERYTHING = {
@@ -59,10 +59,8 @@ EVERYTHING = {
 
 
 @pytest.mark.parametrize(("text", "lines"), EVERYTHING.values(), ids=EVERYTHING)
-def test_every_line_that_is_wrong_is_named(text: str, lines: list[int]):
-    said = refusal_of(FLEET + text)
-
-    assert [int(line.split(":")[1]) - AFTER for line in said] == lines
+def test_refusal_names_every_line_with_a_mistake(text: str, lines: list[int]):
+    assert [line - AFTER for line in refused_lines(FLEET + text)] == lines
 
 
 FOLLOWS = {
@@ -93,7 +91,5 @@ FOLLOWS = {
 
 
 @pytest.mark.parametrize("text", FOLLOWS.values(), ids=FOLLOWS)
-def test_what_follows_from_a_line_that_is_wrong_is_not_told_with_it(text: str):
-    (said,) = refusal_of(FLEET + text)
-
-    assert "cannot be used" in said
+def test_consequence_of_a_mistake_is_not_reported(text: str):
+    assert len(refused_lines(FLEET + text)) == 1

@@ -1,4 +1,4 @@
-"""The same scenario and the same seed: the same bytes, headers and all, however the time passes."""
+"""The same scenario and seed give the same bytes, headers included, however time passes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from forewarn.scenario import shelf
+from forewarn.scenario.file import library
 from tests.scenario.stage import Played, built_in, play, read
 
 _ID = re.compile(rb"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}")
@@ -69,7 +69,7 @@ count = 2
 """
 
 
-def test_chance_repeats_exactly_with_the_same_seed_and_differs_with_another():
+def test_chance_repeats_with_the_same_seed_and_differs_with_another():
     one, again, other = (play(read(BY_CHANCE), seed=seed) for seed in (7, 7, 8))
 
     assert one.wire == again.wire
@@ -82,8 +82,8 @@ def statuses(played: Played) -> list[bytes]:
     return [data[9:12] for answers in played.wire.values() for data in answers]
 
 
-@pytest.mark.parametrize("name", shelf.names())
-def test_the_same_seed_twice_gives_the_same_bytes_on_the_wire(name: str):
+@pytest.mark.parametrize("name", library.names())
+def test_same_seed_gives_the_same_bytes(name: str):
     one, other = play(built_in(name), seed=7), play(built_in(name), seed=7)
 
     assert one.wire == other.wire
@@ -91,7 +91,7 @@ def test_the_same_seed_twice_gives_the_same_bytes_on_the_wire(name: str):
     assert all(b"Date: " in data for answers in one.wire.values() for data in answers)
 
 
-def test_another_seed_gives_other_ids_and_nothing_else():
+def test_another_seed_changes_only_ids():
     one, other = play(built_in("user-reboot"), seed=1).wire, play(built_in("user-reboot"), seed=2).wire
 
     ids = [set(_ID.findall(b"".join(wire["web-0"]))) for wire in (one, other)]
@@ -102,14 +102,14 @@ def test_another_seed_gives_other_ids_and_nothing_else():
     assert plain[0] == plain[1]
 
 
-def test_a_clock_that_plays_gives_the_same_bytes_as_one_that_is_moved():
+def test_real_time_gives_the_same_bytes_as_virtual_time():
     at_once, playing = play(built_in("spot-eviction")), play(built_in("spot-eviction"), rate=600)
 
     assert playing.wire == at_once.wire
     assert playing.texts == at_once.texts
 
 
-def test_the_seed_of_the_file_counts_where_no_other_is_given():
+def test_seed_of_the_file_is_the_default():
     scenario = built_in("spot-eviction")
 
     assert play(scenario).wire == play(scenario, seed=scenario.head.seed).wire

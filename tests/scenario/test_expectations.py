@@ -1,4 +1,4 @@
-"""What is not as expected is told: what was expected, what was seen, when, and where it stands in the file."""
+"""A failed expectation reports what was expected, what was seen, the time, and the line of the file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from unittest.mock import patch
 import pytest
 
 from forewarn import service
-from forewarn.scenario.model import Line
+from forewarn.scenario.file.model import FileLine
 from tests.scenario.refusing import GROW
 from tests.scenario.stage import FLEET, play, read, unchecked
 
@@ -53,7 +53,7 @@ WRONG = [
     WRONG,
     ids=[f"{row[1]} {row[4]}" for row in WRONG],
 )
-def test_what_is_not_as_expected_of_a_vm_is_told_with_what_was_seen(time, key, value, expected, seen):
+def test_failed_expectation_of_a_vm_reports_what_was_seen(time, key, value, expected, seen):
     played = play(unchecked(f'{SCENE}[[expect]]\ntime = "{time}"\nvm = "app-0"\n{key} = {value}\n'))
 
     ((told_key, told_expected, told_seen),) = played.differences
@@ -70,19 +70,19 @@ def test_what_is_not_as_expected_of_a_vm_is_told_with_what_was_seen(time, key, v
     ],
     ids=["saw", "status", "ids"],
 )
-def test_what_a_guest_was_not_told_as_expected_is_told(key, value, expected, seen):
+def test_failed_expectation_of_a_guest_reports_what_was_seen(key, value, expected, seen):
     played = play(unchecked(f'{SCENE}[[expect]]\ntime = "0:03:10"\nguest = "app-0"\n{key} = {value}\n'))
 
     assert played.differences == [(key, expected, seen)]
 
 
-def test_what_is_open_in_the_fleet_is_told():
+def test_failed_expectation_of_the_fleet_reports_what_was_seen():
     played = play(read(f'{SCENE}[[expect]]\ntime = "2m"\nopen = 0\n'))
 
     assert played.differences == [("open", "0", "1")]
 
 
-def test_an_event_that_never_came_is_told_so():
+def test_failed_expectation_reports_that_there_was_no_event():
     off = f'{FLEET}[scenario]\nenabled = false\n[[guests]]\nvm = "app-0"\nstarts = "59s"\nevery = "1h"\n'
     text = (
         f'{off}[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n[[expect]]\nvm = "app-0"\nphase = "Scheduled"\n'
@@ -94,55 +94,55 @@ def test_an_event_that_never_came_is_told_so():
     assert played.differences == [("phase", "Scheduled", "no event of app-0")]
 
 
-def test_a_failure_knows_its_line_and_its_time_and_the_play_goes_on():
+def test_failure_has_its_line_and_time_and_the_play_goes_on():
     text = f'{SCENE}[[expect]]\ntime = "2m"\nvm = "app-0"\nevents = 0\n[[expect]]\ntime = "10m"\nopen = 0\n'
 
     played = play(read(text))
 
-    (failure,) = played.outcome.failures
-    assert failure.line == Line("test.toml", SCENE.count("\n") + 1)
+    (failure,) = played.result.failures
+    assert failure.line == FileLine("test.toml", SCENE.count("\n") + 1)
     assert (failure.at, failure.subject) == (timedelta(minutes=2), "app-0")
-    assert played.outcome.held == 1
+    assert played.result.held == 1
     assert "NOT as expected: app-0: events is 1, not 0" in played.texts
 
 
-def test_what_the_engine_refuses_is_a_failure_on_its_line():
+def test_refused_action_is_a_failure_with_its_line():
     again = '[[at]]\ntime = "2m"\ndo = "restart"\nvm = "app-0"\n'
 
     played = play(read(SCENE + again))
 
     ((key, expected, seen),) = played.differences
     assert (key, expected) == ("do", "restart")
-    assert seen.startswith("refused: app-0 cannot be restarted: ")
-    assert played.outcome.failures[0].line == Line("test.toml", SCENE.count("\n") + 1)
+    assert seen.startswith("refused: ")
+    assert played.result.failures[0].line == FileLine("test.toml", SCENE.count("\n") + 1)
 
 
-def test_an_approval_of_nothing_is_a_failure():
+def test_approval_without_an_event_is_a_failure():
     played = play(unchecked(f'{FLEET}[[at]]\ntime = "1m"\ndo = "approve"\nvm = "app-0"\n'))
 
-    assert played.differences == [
-        ("do", "approve", "refused: No event of app-0 is open; there is nothing to approve.")
-    ]
+    ((key, expected, seen),) = played.differences
+    assert (key, expected) == ("do", "approve")
+    assert seen.startswith("refused: ")
 
 
-def test_a_deleted_vm_is_seen_as_deleted():
+def test_deleted_vm_has_the_state_deleted():
     text = f'{FLEET}[[at]]\ntime = "1m"\ndo = "delete"\nvm = "app-0"\n[[expect]]\ntime = "90s"\nvm = "app-0"\n'
 
     assert play(read(f'{text}state = "deleted"\n')).differences == []
     assert play(read(f"{text}on = true\n")).differences == [("on", "true", "the VM is deleted")]
 
 
-def test_an_operator_approves_and_is_named():
+def test_approval_by_an_operator_has_its_name():
     text = (
         f'{FLEET}[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'
         '[[at]]\ntime = "2m"\ndo = "approve"\nvm = "app-0"\nwho = "ops"\n'
         '[[expect]]\ntime = "2m"\nvm = "app-0"\nphase = "Started"\napproved_by = "ops"\n'
     )
 
-    assert play(read(text)).outcome.held == 1
+    assert play(read(text)).result.held == 1
 
 
-def test_a_guest_approves_only_the_kinds_that_it_is_to():
+def test_guest_approves_only_the_kinds_in_its_script():
     text = SCENE.replace('approve_after = "2m"', 'approve_after = "2m"\napproves = ["Freeze"]')
 
     played = play(
@@ -157,7 +157,7 @@ def test_a_guest_approves_only_the_kinds_that_it_is_to():
     [("2020-07-01", "false", "Scheduled"), ("2020-07-01", "true", "Started"), ("2017-03-01", "true", "Started")],
     ids=["its own only", "others' too", "in the first version too"],
 )
-def test_a_guest_approves_events_of_others_only_where_it_is_to(version: str, others: str, phase: str):
+def test_guest_approves_events_of_others_only_if_its_script_says_so(version: str, others: str, phase: str):
     text = f"""
 [[availability_sets]]
 name = "web"
@@ -186,7 +186,7 @@ phase = "{phase}"
     assert play(read(text)).differences == []
 
 
-def test_a_guest_of_an_instance_that_comes_later_asks_and_approves_when_it_is_there():
+def test_guest_of_a_later_instance_polls_and_approves_once_it_exists():
     played = play(
         read(
             f"""{GROW}
@@ -219,4 +219,52 @@ saw = ["Scheduled", "Started"]
         )
     )
 
-    assert (played.outcome.held, played.differences) == (3, [])
+    assert (played.result.held, played.differences) == (3, [])
+
+
+RESTART = '[[at]]\ntime = "1m"\ndo = "restart"\nvm = "app-0"\n'
+APPROVING = '[[guests]]\nvm = "app-0"\napprove_after = "2m"\n'
+REFUSED = {
+    "cancel of nothing": '[[at]]\ntime = "1m"\ndo = "cancel"\nvm = "app-0"\n',
+    "cancel when the notice has run out": f'{RESTART}[[at]]\ntime = "16m"\ndo = "cancel"\nvm = "app-0"\n',
+    "start of a running VM": '[[at]]\ntime = "1m"\ndo = "start"\nvm = "app-0"\n',
+    "restart of a VM that no longer exists": (
+        '[[at]]\ntime = 0\ndo = "delete"\nvm = "app-0"\n[[at]]\ntime = "1h"\ndo = "restart"\nvm = "app-0"\n'
+    ),
+    "work on the host of a VM that no longer exists": (
+        '[[at]]\ntime = 0\ndo = "delete"\nvm = "app-0"\n[[at]]\ntime = "1h"\ndo = "fail"\nvm = "app-0"\n'
+    ),
+    "restart of a VM that does not exist yet": f'[[at]]\ntime = 0\ndo = "restart"\nvm = "pool_1"\n{GROW}',
+    "fault for a VM that does not exist yet": (
+        f'[[at]]\ntime = 0\ndo = "fault"\nfault = "status"\noptions = {{ vm = "pool_1" }}\n{GROW}'
+    ),
+}
+
+
+@pytest.mark.parametrize("text", REFUSED.values(), ids=REFUSED)
+def test_refused_action_fails_on_its_line_and_the_play_goes_on(text: str):
+    scenario = read(f'{FLEET}{text}[[expect]]\ntime = "5h"\nopen = 0\n')
+
+    outcome = play(scenario).result
+
+    (failure,) = outcome.failures
+    assert [each.key for each in failure.differences] == ["do"]
+    assert failure.line in scenario.action_lines
+    assert outcome.held == 1
+
+
+def test_cancel_at_the_instant_of_an_approval_is_in_time():
+    cancel = '[[at]]\ntime = "3m"\ndo = "cancel"\nvm = "app-0"\n'
+    cancelled = '[[expect]]\ntime = "3m"\nvm = "app-0"\nphase = "Cancelled"\n'
+
+    assert play(read(FLEET + APPROVING + RESTART + cancel + cancelled)).differences == []
+
+
+def test_guest_of_a_vm_that_does_not_exist_yet_is_answered_404_until_it_does():
+    asks = '[[guests]]\nvm = "pool_1"\n'
+    wanted = "".join(
+        f'[[expect]]\ntime = "{time}"\nguest = "pool_1"\nstatus = {status}\n'
+        for time, status in (("59s", 404), ("61s", 200))
+    )
+
+    assert play(read(GROW + asks + wanted)).differences == []

@@ -1,10 +1,10 @@
-"""Faults in scenarios: put in and taken out at their times, for whom they are meant, and the same every time."""
+"""Faults in scenarios: added and cleared at their times, for the right VM, and the same in every play."""
 
 from __future__ import annotations
 
 import pytest
 
-from forewarn.scenario.faults import NAMES
+from forewarn.core.fault import Fault
 from tests.scenario.stage import FLEET, play, read
 
 GUESTS = """
@@ -31,7 +31,7 @@ def expect_status(time: str, guest: str, status: int) -> str:
     return f'[[expect]]\ntime = "{time}"\nguest = "{guest}"\nstatus = {status}\n'
 
 
-def test_a_fault_strikes_whom_it_is_meant_for_as_often_as_it_is_meant_to():
+def test_fault_hits_its_vm_as_often_as_its_count():
     text = FLEET + GUESTS + fault("status", "code = 503, count = 2", vm="app-0")
     expected = [("10s", 200), ("20s", 503), ("30s", 503), ("40s", 200)]
 
@@ -39,10 +39,10 @@ def test_a_fault_strikes_whom_it_is_meant_for_as_often_as_it_is_meant_to():
     played = play(read(text + "".join([*wanted[:2], expect_status("20s", "spot-0", 200), *wanted[2:]])))
 
     assert played.differences == []
-    assert played.outcome.held == 5
+    assert played.result.held == 5
 
 
-def test_a_fault_that_is_taken_out_strikes_no_more():
+def test_cleared_fault_hits_nobody():
     text = FLEET + GUESTS + fault("reset") + fault("status", "code = 500")
     taken_out = '[[at]]\ntime = "35s"\ndo = "clear"\nfault = "reset"\n[[at]]\ntime = "55s"\ndo = "clear"\n'
     wanted = [("30s", 0), ("40s", 500), ("60s", 200)]
@@ -54,7 +54,7 @@ def test_a_fault_that_is_taken_out_strikes_no_more():
     assert played.differences == []
 
 
-def test_what_comes_by_chance_comes_by_the_seed():
+def test_chance_follows_the_seed():
     text = FLEET + GUESTS + fault("status", "code = 503, rate = 0.5") + '[[expect]]\ntime = "10m"\nopen = 0\n'
     scenario = read(text)
 
@@ -66,8 +66,8 @@ def test_what_comes_by_chance_comes_by_the_seed():
     assert {b"200", b"503"} == set(statuses[0])
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_scenario_goes_on_under_every_fault_and_repeats_exactly(name: str):
+@pytest.mark.parametrize("name", [str(each) for each in Fault])
+def test_play_goes_on_under_every_fault_and_repeats_exactly(name: str):
     restart = '[[at]]\ntime = "20s"\ndo = "restart"\nvm = "app-0"\n'
     text = FLEET + GUESTS + fault(name, QUICK.get(name, ""), time="5s") + restart
     scenario = read(f'{text}[[expect]]\ntime = "1m"\nvm = "app-0"\ncount = 1\n')
@@ -78,7 +78,7 @@ def test_a_scenario_goes_on_under_every_fault_and_repeats_exactly(name: str):
     assert one.wire == again.wire
 
 
-def test_an_early_start_is_marked_on_its_event():
+def test_early_start_marks_its_event():
     restart = '[[at]]\ntime = "20s"\ndo = "restart"\nvm = "app-0"\n'
     text = FLEET + fault("early_start", "seconds = 300") + restart
     early = (

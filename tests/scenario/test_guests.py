@@ -1,4 +1,4 @@
-"""Scripted guests against servers that behave as they should not: nothing of it stops a play."""
+"""Scripted guests against broken servers: none of them stops a play."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from datetime import timedelta
 
 import pytest
 
-from forewarn.scenario.guests import ScriptedGuest
-from forewarn.scenario.model import GuestScript
+from forewarn.scenario.file.model import GuestScript
+from forewarn.scenario.play.guests import ScriptedGuest
 
 EVENT = b'{"EventId":"A","EventStatus":"Scheduled","EventType":"Reboot","Resources":["vm"]}'
 BODY = b'{"DocumentIncarnation":2,"Events":[%s]}' % EVENT
@@ -53,7 +53,7 @@ def guest_of(
         yield guest
 
 
-def test_a_good_answer_is_seen_once():
+def test_event_is_news_once():
     heard: list[bytes] = []
     with serving(GOOD, GOOD) as server, guest_of(server, heard) as guest:
         first, again = guest.poll(), guest.poll()
@@ -92,7 +92,7 @@ def test_a_good_answer_is_seen_once():
         "[]",
     ],
 )
-def test_an_answer_that_is_none_is_noted_and_the_next_poll_is_as_good_as_any(answer: bytes, status: int):
+def test_guest_notes_a_bad_answer_and_polls_again(answer: bytes, status: int):
     with serving(answer, GOOD) as server, guest_of(server) as guest:
         nothing, noted, then = guest.poll(), guest.last_status, guest.poll()
 
@@ -100,13 +100,13 @@ def test_an_answer_that_is_none_is_noted_and_the_next_poll_is_as_good_as_any(ans
     assert [seen.status for seen in then] == ["Scheduled"]
 
 
-def test_a_server_that_says_nothing_is_waited_for_no_longer_than_the_guest_is_patient():
+def test_guest_gives_up_on_a_silent_server_after_its_timeout():
     with serving(None) as server, guest_of(server, timeout=timedelta(seconds=0.2)) as guest:
         assert guest.poll() == []
         assert guest.last_status == 0
 
 
-def test_a_server_that_is_not_there_is_no_answer():
+def test_refused_connection_is_no_answer():
     with serving() as server:
         pass
 
@@ -115,7 +115,7 @@ def test_a_server_that_is_not_there_is_no_answer():
         assert guest.last_status == 0
 
 
-def test_an_event_that_is_no_longer_named_is_gone():
+def test_event_missing_from_the_document_is_gone():
     empty = PLAIN % (len(b'{"Events":[]}'), b'{"Events":[]}')
     with serving(GOOD, empty) as server, guest_of(server) as guest:
         guest.poll()
@@ -125,7 +125,7 @@ def test_an_event_that_is_no_longer_named_is_gone():
     assert guest.sightings["A"].statuses == ["Scheduled", "gone"]
 
 
-def test_a_connection_that_the_server_has_closed_meanwhile_is_made_anew_and_nothing_is_asked_twice():
+def test_guest_reconnects_after_a_close_and_sends_nothing_twice():
     asked: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server, guest_of(server.getsockname()[:2]) as guest:
 

@@ -11,11 +11,15 @@ from unittest.mock import patch
 
 import pytest
 
+from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import LEAST_NOTICE
+from forewarn.core.refusal import Refusal
 from forewarn.core.requests.degraded import Degradation
+from forewarn.core.requests.rollouts import RolloutWish
 from forewarn.core.terms import Kind
-from forewarn.scenario import acts, faults, shelf
-from forewarn.scenario.player import Player
+from forewarn.scenario.file import library
+from forewarn.scenario.play import actions
+from forewarn.scenario.play.player import Player
 from tests.scenario.stage import built_in, play
 
 SECOND = timedelta(seconds=1)
@@ -47,7 +51,7 @@ def sluggish(player: Player) -> None:
 
 def deaf(_: Player) -> None:
     """A planted bug: nothing is ever called off."""
-    _plant(acts, "cancel_operation", lambda *_: None)
+    _plant(actions, "cancel_operation", lambda *_: None)
 
 
 def never_off(player: Player) -> None:
@@ -63,20 +67,22 @@ def counts_on(player: Player) -> None:
 
 def faultless(_: Player) -> None:
     """A planted bug: a fault that is put in does nothing."""
-    _plant(faults, "add_fault", lambda *_: None)
+    _plant(actions, "add_fault", lambda *_: None)
 
 
 def restless(_: Player) -> None:
     """A planted bug: update domains get no time to recover."""
-    ask = acts.start_rollout
-    _plant(acts, "start_rollout", lambda plane, wish, who: ask(plane, replace(wish, recovery=timedelta(0)), who))
+    ask = actions.start_rollout
+    _plant(
+        actions, "start_rollout", lambda plane, wish, who: ask(plane, replace(wish, recovery=timedelta(0)), who)
+    )
 
 
 def optimistic(_: Player) -> None:
     """A planted bug: a sick host gets six days, whatever is known of it."""
-    ask = acts.degrade_host
+    ask = actions.degrade_host
     _plant(
-        acts,
+        actions,
         "degrade_host",
         lambda plane, host, _asked, who: ask(plane, host, Degradation(timedelta(days=6)), who),
     )
@@ -84,18 +90,18 @@ def optimistic(_: Player) -> None:
 
 def mistaken(_: Player) -> None:
     """A planted bug: a host that has failed is told as a Reboot."""
-    ask = acts.fail_host
-    _plant(acts, "fail_host", lambda plane, host, who, _=None: ask(plane, host, who, Kind.REBOOT))
+    ask = actions.fail_host
+    _plant(actions, "fail_host", lambda plane, host, who, _=None: ask(plane, host, who, Kind.REBOOT))
 
 
 def rooted(_: Player) -> None:
     """A planted bug: nobody is moved, and every Freeze takes its usual time."""
-    ask = acts.maintain_host
+    ask = actions.maintain_host
 
     def maintain(plane, host, asked, who):
         return ask(plane, host, replace(asked, by_live_migration=False, duration_seconds=None), who)
 
-    _plant(acts, "maintain_host", maintain)
+    _plant(actions, "maintain_host", maintain)
 
 
 def lonely(player: Player) -> None:
@@ -129,12 +135,12 @@ PLANTED = [(name, bug) for name, bugs in FINDS.items() for bug in bugs]
 def cpu_seconds_of(name: str) -> float:
     """The seconds of CPU that a play takes: how busy the machine is does not count."""
     began = time.process_time()
-    assert play(built_in(name)).outcome.is_over
+    assert play(built_in(name)).result.is_over
     return time.process_time() - began
 
 
-def test_there_is_a_scenario_for_everything_that_the_real_service_does():
-    assert shelf.names() == [
+def test_library_has_a_scenario_for_everything_the_real_service_does():
+    assert library.names() == [
         "cancelled-maintenance",
         "degraded-hardware",
         "emergency-repair",
@@ -153,19 +159,19 @@ def test_there_is_a_scenario_for_everything_that_the_real_service_does():
     ]
 
 
-@pytest.mark.parametrize("name", shelf.names())
-def test_a_scenario_of_the_library_is_as_it_expects(name: str):
+@pytest.mark.parametrize("name", library.names())
+def test_library_scenario_passes(name: str):
     scenario = built_in(name)
 
     played = play(scenario)
 
     assert played.differences == []
-    assert played.outcome.held == len(scenario.expectations) >= 5
+    assert played.result.held == len(scenario.expectations) >= 5
     assert scenario.head.description
 
 
-@pytest.mark.parametrize("name", shelf.names())
-def test_a_scenario_of_the_library_plays_in_under_a_second(name: str, figures):
+@pytest.mark.parametrize("name", library.names())
+def test_library_scenario_plays_in_under_a_second(name: str, figures):
     tries: list[float] = []
     while min(tries, default=1.0) >= 1.0 and len(tries) < 10:  # a core that is shared is slower
         tries.append(cpu_seconds_of(name))
@@ -175,8 +181,8 @@ def test_a_scenario_of_the_library_plays_in_under_a_second(name: str, figures):
 
 
 @pytest.mark.parametrize(("name", "bug"), PLANTED, ids=[f"{name} {bug.__name__}" for name, bug in PLANTED])
-def test_a_scenario_of_the_library_finds_the_bugs_that_it_is_there_for(name: str, bug: Bug):
-    assert play(built_in(name), bug).outcome.failures, f"{name} holds though the engine is {bug.__name__}"
+def test_library_scenario_finds_its_planted_bugs(name: str, bug: Bug):
+    assert play(built_in(name), bug).result.failures, f"{name} holds though the engine is {bug.__name__}"
 
 
 STARTED_MINUTES = {  # from Started until it is gone, as of the real service: the platform's own work
@@ -192,7 +198,7 @@ STARTED_MINUTES = {  # from Started until it is gone, as of the real service: th
 
 
 @pytest.mark.parametrize(("name", "minutes"), STARTED_MINUTES.items(), ids=STARTED_MINUTES)
-def test_work_of_the_platform_is_seen_as_started_as_long_as_that_of_the_real_service(name: str, minutes: set[int]):
+def test_platform_work_stays_started_as_long_as_in_the_real_service(name: str, minutes: set[int]):
     told = [each for each in play(built_in(name)).told if each.what == "event"]
 
     started = {each.details["event"]: each.at for each in told if each.details["phase"] == "Started"}
@@ -202,7 +208,7 @@ def test_work_of_the_platform_is_seen_as_started_as_long_as_that_of_the_real_ser
     assert {ended[event] - started[event] for event in started} == {timedelta(minutes=each) for each in minutes}
 
 
-def test_who_approves_while_another_update_domain_recovers_starts_at_its_not_before():
+def test_approved_event_starts_at_not_before_while_another_update_domain_recovers():
     told = [each for each in play(built_in("update-domain-walk")).told if each.what == "event"]
 
     starts = {vm: each.at for each in told for vm in each.details["vms"] if each.details["phase"] == "Started"}
@@ -214,18 +220,18 @@ def test_who_approves_while_another_update_domain_recovers_starts_at_its_not_bef
     }
 
 
-def test_no_scenario_of_the_library_is_without_a_bug_to_find():
-    assert list(FINDS) == shelf.names()
+def test_every_library_scenario_has_a_planted_bug():
+    assert list(FINDS) == library.names()
 
 
-def test_a_wrong_description_is_found():
+def test_wrong_description_is_found():
     def plant(_: Player) -> None:
-        ask = acts.maintain_host
+        ask = actions.maintain_host
 
         def maintain(plane, host, asked, actor):
             return ask(plane, host, replace(asked, description="Maintenance."), actor)
 
-        _plant(acts, "maintain_host", maintain)
+        _plant(actions, "maintain_host", maintain)
 
     played = play(built_in("host-freeze"), plant)
 

@@ -1,4 +1,4 @@
-"""Real time: what was announced is kept, by the service's clock and by that of whoever listens."""
+"""Plays in real time keep their announcements, by the service's clock and by the client's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import NamedTuple
 
-from forewarn.scenario.player import Player
+from forewarn.scenario.play.player import Player
 from tests.running import call
 from tests.scenario.stage import built_in, play
 
@@ -67,7 +67,7 @@ def first(sights: list[Sight], status: str) -> Sight:
     return next(sight for sight in sights if sight.status == status)
 
 
-def test_what_is_announced_at_sixty_times_real_time_is_kept_to_within_a_second(figures):
+def test_notice_at_sixty_times_real_time_is_kept_to_within_a_second(figures):
     """By the service's own clock to the second, and by a stranger's real one never a second too early."""
     onlooker, heard = Onlooker(), list[tuple[float, bytes]]()
 
@@ -77,7 +77,7 @@ def test_what_is_announced_at_sixty_times_real_time_is_kept_to_within_a_second(f
         rate=RATE,
         guest="db-0",
         metadata=("127.0.0.1", 0),
-        hear=lambda _name, data: heard.append((time.monotonic(), data)),
+        on_bytes=lambda _name, data: heard.append((time.monotonic(), data)),
     )
     onlooker.leave()
 

@@ -119,7 +119,7 @@ def test_a_guest_that_was_never_heard_is_not_called_good(service: Service):
     report = service.report("web_0")
 
     assert (report.is_good, report.json) == (False, {})
-    assert str(report) == "web_0 has not asked for anything yet."
+    assert str(report).startswith("web_0 ")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_guest_that_was_never_heard_is_not_called_good(service: Service):
         (lambda s: s.fault("status", "web_9"), "There is no VM web_9."),
         (lambda s: s.fault("status", code=418), "418"),
         (lambda s: s.report("web_9"), "There is no VM web_9."),
-        (lambda s: s.report("web_0", pace="fast"), "It can be real or virtual."),
+        (lambda s: s.report("web_0", pace="fast"), "real or virtual"),
     ],
 )
 def test_what_makes_no_sense_is_refused(service: Service, act, words: str):

@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from tests.tidy.rules import PYTHON, SOURCE, assert_kept, functions, nodes
 
-MOST_LINES = 400
+MOST_LINES = 500
 MOST_LINES_OF_A_FUNCTION = 60
 LONG_FUNCTIONS = {
     ("src/forewarn/store/migrations/versions/0001_first.py", "upgrade"): "a migration is a record, not a program",
@@ -47,8 +47,8 @@ def empty_names(path: str, text: str) -> Iterator[str]:
             yield f"{path}:{line}: {name} says nothing. Name it after what it does or holds."
 
 
-def test_no_file_is_longer_than_400_lines():
-    assert_kept(long_files, PYTHON, planted=["pass\n" * 401], fine=["pass\n" * 400])
+def test_no_file_is_longer_than_500_lines():
+    assert_kept(long_files, PYTHON, planted=["pass\n" * 501], fine=["pass\n" * 500])
 
 
 def test_no_function_is_longer_than_60_lines():

@@ -32,7 +32,7 @@ MAY_READ_A_CLOCK = {
     "src/forewarn/agent/handlers/deadline.py": "what handlers wait for runs on real time; a test hands in its own",
     "src/forewarn/operator/waits.py": "a share of real time goes into comparing; a test hands in its own",
     "src/forewarn/recording/playback.py": "a replay follows real time; a test hands in its own",
-    "src/forewarn/scenario/guests.py": "a scripted guest waits for an answer in real time, as any client does",
+    "src/forewarn/scenario/play/guests.py": "a scripted guest waits for an answer in real time",
     "src/forewarn/cli/scenario_screen.py": "who looks at a line does so in real time; a test hands in its own",
     "src/forewarn/control/runner.py": "polls are written down once a minute of real time, on any clock",
     "src/forewarn/store/opening.py": "a server that cannot be reached is left alone for a moment of real time",

@@ -9,22 +9,26 @@ from enum import Enum
 from typing import Any, get_args, get_type_hints
 
 from forewarn.config import SETTINGS
-from forewarn.scenario.faults import NAMES
-from forewarn.scenario.model import END, Act, Expectation, GuestScript, Head, clock_of
-from forewarn.scenario.words import DEEDS, EXPECTED_OF, KEYS, SERVICE_SETTINGS, SETTING_NOTES, TABLES
+from forewarn.core.fault import Fault
+from forewarn.scenario.file.keys import ACTIONS, EXPECTED_OF, KEYS, SERVICE_SETTINGS, SETTING_NOTES, TABLES
+from forewarn.scenario.file.model import END, Expectation, GuestScript, Head, TimedAction, clock_of
 from forewarn.wire.bad_body import choices_of
 from forewarn.wire.times import iso
 from tools.markdown import code, page, table
 
 _INTRODUCTION = """\
-A scenario in TOML, for `forewarn scenario play FILE`; how to write one is told in
-[Play maintenance from a file](../howto/scenarios.md). It is played as a whole or refused as a whole: a refusal
-names every line that is wrong and what to do about it. Refused are unknown keys and names, values that do not fit,
-times that go back, and what cannot happen. Names are looked for once the fleet is right; what can happen is judged
-once everything else is, by rules that [the same page](../howto/scenarios.md#what-cannot-happen) tells.
+A scenario in TOML, for `forewarn scenario play FILE`.
+[Play maintenance from a file](../howto/scenarios.md) shows how to write one. forewarn refuses a file with unknown
+keys or names, values that do not fit, times that go back, or expectations that contradict themselves; the refusal
+names every line that is wrong and what to do about it. Names are checked once the fleet has no mistakes.
 
 Its fleet has the tables of a [fleet file](fleet-file.md). A VM that has no address gets one on this machine."""
-_SECTIONS = (("[scenario]", Head), ("[[guests]]", GuestScript), ("[[at]]", Act), ("[[expect]]", Expectation))
+_SECTIONS = (
+    ("[scenario]", Head),
+    ("[[guests]]", GuestScript),
+    ("[[at]]", TimedAction),
+    ("[[expect]]", Expectation),
+)
 _ABOUT = {"vm": "a VM (`vm`)", "guest": "a scripted guest (`guest`)", "": "the whole fleet"}
 
 
@@ -33,34 +37,36 @@ def write() -> str:
     parts = []
     for title, kind in _SECTIONS:
         parts += [f"## {title}", TABLES[kind]]
-        if kind is Act:
-            parts.append(_deeds())
+        if kind is TimedAction:
+            parts.append(_actions())
         if kind is Expectation:
             parts.append(_subjects())
         rows = [
             (code(each.name), _type_of(kind, each), _default_of(each), KEYS[kind][each.name])
             for each in fields(kind)
         ]
-        parts.append(table(("key", "type", "default", "what it means and may be"), rows))
+        parts.append(table(("key", "type", "default", "meaning"), rows))
         if kind is Head:
-            parts += ["## [settings]", "What the service is told, in the words of `forewarn serve`.", _settings()]
-    faults = (
-        f"{', '.join(map(code, NAMES))}: what they do, and what `options` may say, is on [their page](faults.md)."
-    )
+            parts += [
+                "## [settings]",
+                "Settings of `forewarn serve` that apply in the play.",
+                _settings(),
+            ]
+    faults = f"{', '.join(map(code, Fault))}: see [Faults](faults.md) for what they do and their `options`."
     return page("Scenario file", _INTRODUCTION, *parts, "## Faults", faults)
 
 
-def _deeds() -> str:
+def _actions() -> str:
     rows = [
-        (code(deed), " or ".join(map(code, words.needs)), ", ".join(map(code, words.takes)), words.does)
-        for deed, words in DEEDS.items()
+        (code(action), " or ".join(map(code, words.needs)), ", ".join(map(code, words.takes)), words.does)
+        for action, words in ACTIONS.items()
     ]
-    return table(("do", "needs", "takes", "what is done"), rows)
+    return table(("do", "needs", "takes", "what it does"), rows)
 
 
 def _subjects() -> str:
     return table(
-        ("about", "can be expected"),
+        ("about", "keys"),
         [(_ABOUT[subject], ", ".join(map(code, keys))) for subject, keys in EXPECTED_OF.items()],
     )
 
@@ -68,7 +74,7 @@ def _subjects() -> str:
 def _settings() -> str:
     found = {setting.name: setting.help for setting in SETTINGS}
     rows = [(code(name), f"{found[name]} {SETTING_NOTES.get(name, '')}".rstrip()) for name in SERVICE_SETTINGS]
-    return table(("key", "what it means"), rows)
+    return table(("key", "meaning"), rows)
 
 
 def _type_of(kind: type, field: Field[Any]) -> str:

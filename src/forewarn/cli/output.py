@@ -234,4 +234,9 @@ def complain(message: str, hint: str = "") -> None:
     for line in lines[1:]:
         click.echo(f"       {line}", err=True)
     if hint:
-        click.echo(f"{painted('hint:', fg='cyan', bold=True)}  {printable(hint)}", err=True)
+        suggest_next(hint)
+
+
+def suggest_next(hint: str) -> None:
+    """Print a hint to stderr."""
+    click.echo(f"{painted('hint:', fg='cyan', bold=True)}  {printable(hint)}", err=True)

@@ -1,4 +1,4 @@
-"""`forewarn report`: what guests did, and what is to be mended."""
+"""`forewarn report`: what guests did, and what to fix in them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from forewarn.cli.options import service_options, vm_or_all_argument
 from forewarn.cli.output import counted, fields, show_json
 
 _PACES = {
-    "real": "Counted in real seconds.",
-    "virtual": "Counted in seconds of the virtual clock; a client that keeps real time: --pace real.",
+    "real": "Seconds are real seconds.",
+    "virtual": "Seconds are those of the virtual clock. For a client in real time, use --pace real.",
 }
 
 
@@ -21,13 +21,13 @@ _PACES = {
 @click.option(
     "--pace",
     type=click.Choice(["real", "virtual"], case_sensitive=False),
-    help="The seconds by which guests are judged (default: real where the clock runs, else virtual).",
+    help="The clock that counts seconds (default: real if the clock runs, otherwise virtual).",
 )
 @service_options
 def report(name: str | None, pace: str | None, client: Client, as_json: bool) -> None:
-    """What guests did: how they ask, what they approve, what they do with errors.
+    """Report how guests poll, what they approve, and how they handle errors.
 
-    Sentences for people, and codes that stay for programs.
+    Each finding has a sentence, and a stable code for programs.
     """
     found = _read_all(client, {"vm": name, "pace": pace})
     if as_json:
@@ -36,18 +36,18 @@ def report(name: str | None, pace: str | None, client: Client, as_json: bool) ->
     for guest in found["guests"]:
         _show(guest)
     if name is not None and not found["guests"]:
-        click.echo(f"{name} has not asked for anything yet.")
+        click.echo(f"{name} has sent no request yet.")
     elif not found["guests"]:
-        click.echo("No guest has asked for anything yet.")
+        click.echo("No guest has sent a request yet.")
     elif found["unheard"]:
         have = "has" if found["unheard"] == 1 else "have"
-        click.echo(f"{counted(found['unheard'], 'other VM')} {have} not asked for anything.")
+        click.echo(f"{counted(found['unheard'], 'other VM')} {have} sent no request.")
     if found["guests"]:
         click.echo(_PACES[found["pace"]])
 
 
 def _read_all(client: Client, asked: dict[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    """The report with all of its pages."""
+    """All pages of the report."""
     whole = page = client.get("/v1/report", **asked)
     while page["next"] is not None:
         page = client.get("/v1/report", **asked, after=page["next"])
@@ -61,4 +61,4 @@ def _show(guest: dict[str, Any]) -> None:
         [f"{each['code']}: {each['sentence']}" for each in guest["findings"] if each["is_fault"] == is_fault]
         for is_fault in (True, False)
     )
-    fields([("to mend", faults), ("to know", remarks), ("seen", guest["facts"])])
+    fields([("to fix", faults), ("to know", remarks), ("seen", guest["facts"])])

@@ -1,7 +1,6 @@
-"""What is shown of a play: a line for every thing that happens, for people or for programs.
+"""Show a play: a line for everything that happens, for people or for programs.
 
-On a terminal a last line says how far it is, and is written anew, though not too often, until the next thing
-happens. A reader who has seen enough does not stop the play: the exit code is its verdict.
+On a terminal the last line shows the progress. A closed pipe does not stop the play: its exit code still counts.
 """
 
 from __future__ import annotations
@@ -16,18 +15,19 @@ from typing import Any
 
 import click
 
-from forewarn.cli.output import Reader, fields, fit, printable, show_json
+from forewarn.cli.output import Reader, fields, fit, printable, show_json, suggest_next
 from forewarn.config_values import show_address
-from forewarn.scenario.looking import Failure
-from forewarn.scenario.model import Scenario, clock_of
-from forewarn.scenario.player import Happening, Outcome, Player, Waiting, in_a_sentence
+from forewarn.scenario.file.model import Scenario, clock_of
+from forewarn.scenario.play.expectations import FailedExpectation
+from forewarn.scenario.play.player import Player, PlayProgress, PlayResult, PlayStep, in_a_sentence
 
-_REST_SECONDS = 0.1  # in which the last line stays as it is
-_CLEAR = "\r\x1b[K"  # back to the beginning of the line, and nothing on it
+_LONG_PLAY = timedelta(minutes=2)  # of real time
+_REST_SECONDS = 0.1  # between two updates of the progress line
+_CLEAR = "\r\x1b[K"  # clear the line
 
 
 def view(found: Scenario) -> dict[str, Any]:
-    """What there is in a scenario, for programs."""
+    """The contents of a scenario, for programs."""
     return {
         "name": found.head.name,
         "description": found.head.description,
@@ -35,13 +35,13 @@ def view(found: Scenario) -> dict[str, Any]:
         "length_seconds": found.length.total_seconds(),
         "seed": found.head.seed,
         "guests": [guest.title for guest in found.guests],
-        "acts": len(found.acts),
+        "acts": len(found.actions),
         "expectations": len(found.expectations),
     }
 
 
 class Screen:
-    """Tells of one play."""
+    """Shows one play."""
 
     def __init__(self, found: Scenario, *, as_json: bool, now: Callable[[], float] = time.monotonic) -> None:
         self._found = found
@@ -49,11 +49,13 @@ class Screen:
         self._wrote_at = now()
         self._as_json = as_json
         self._shows_waiting = sys.stderr.isatty() and not as_json
-        self._waiting = ""  # the line that is to be written over
+        self._waiting = ""  # the progress line to overwrite
         self._out, self._err = Reader(sys.stdout), Reader(sys.stderr)
 
     def begin(self, player: Player, rate: float | None) -> None:
-        """What is played, and where others may call."""
+        """Show what is played and where clients connect; suggest a quicker way before a long play."""
+        if rate is not None and self._real_length(rate) >= _LONG_PLAY:
+            self._err.tell(lambda: suggest_next(self._quicker(rate)))
         service, head = player.emulator.service, self._found.head
         address, guest = show_address(service.metadata[0]), service.settings.guest
         if self._as_json:
@@ -63,55 +65,62 @@ class Screen:
         self._say(printable(f"{head.name}: {head.description}" if head.description else head.name))
         if rate is None:
             return
-        real = timedelta(seconds=round(self._found.length.total_seconds() / rate))
-        faster = "; --rate 60 is faster, --virtual at once" if rate == 1 else ""
-        who = f"a client from here is {guest}" if guest else "--guest VM says who a client from here is"
+        who = f"clients on this machine are {guest}" if guest else "name the VM of your client with --guest"
         where = [
-            ("takes", f"{clock_of(real)}{faster}"),
+            ("takes", clock_of(self._real_length(rate))),
             ("guests", f"http://{address}/metadata/scheduledevents; {who}"),
             ("operators", service.operator_url),
         ]
         self._out.tell(lambda: fields(where))
 
-    def tell(self, happening: Happening) -> None:
-        """One thing that happened."""
+    def _real_length(self, rate: float) -> timedelta:
+        return timedelta(seconds=round(self._found.length.total_seconds() / rate))
+
+    def _quicker(self, rate: float) -> str:
+        takes = f"This play takes {clock_of(self._real_length(rate))}."
+        if any(guest.outside for guest in self._found.guests):  # whose program --virtual does not wait for
+            return f"{takes} A larger --rate is faster."
+        return f"{takes} Check the scenario with --virtual first: that takes seconds."
+
+    def tell(self, step: PlayStep) -> None:
+        """Show one thing that happened."""
         if self._as_json:
-            self._show(happening.what, happening.at, {"text": happening.text, **happening.details})
+            self._show(step.what, step.at, {"text": step.text, **step.details})
             return
-        line = f"{clock_of(happening.at):>9}  {printable(happening.text)}"
-        is_cut = happening.what == "held" and sys.stdout.isatty()  # what failed is told whole
+        line = f"{clock_of(step.at):>9}  {printable(step.text)}"
+        is_cut = step.what == "held" and sys.stdout.isatty()  # a failure is never cut
         self._say(fit(line, shutil.get_terminal_size().columns) if is_cut else line)
 
-    def wait(self, waiting: Waiting) -> None:
-        """How far it is, while nothing happens; for a terminal only."""
+    def show_progress(self, progress: PlayProgress) -> None:
+        """Show the progress; on a terminal only."""
         if not self._shows_waiting or self._now() - self._wrote_at < _REST_SECONDS:
             return
-        at = timedelta(seconds=int(waiting.at.total_seconds()))
+        at = timedelta(seconds=int(progress.at.total_seconds()))
         line = f"{clock_of(at):>9} of {clock_of(self._found.length)}"
-        if waiting.next_at is not None:
-            line += f", next: {printable(waiting.next_text)} at {clock_of(waiting.next_at)}"
+        if progress.next_at is not None:
+            line += f", next: {printable(progress.next_text)} at {clock_of(progress.next_at)}"
         line = fit(line, shutil.get_terminal_size().columns - 1)
         if line != self._waiting:
             self._waiting, self._wrote_at = line, self._now()
             self._err.tell(lambda: click.echo(f"{_CLEAR}{line}", err=True, nl=False))
 
-    def end(self, outcome: Outcome) -> None:
-        """How it ended, and every difference once more; OSError, if that could not be written."""
+    def end(self, result: PlayResult) -> None:
+        """Show the result and every failure again; raise OSError if that could not be written."""
         self._clear()
-        self._sum_up(outcome)
+        self._sum_up(result)
         if self._out.problem is not None:
             raise self._out.problem
 
-    def _sum_up(self, outcome: Outcome) -> None:
+    def _sum_up(self, result: PlayResult) -> None:
         if self._as_json:
-            result = "failed" if outcome.failures else "passed"
-            numbers = {"held": outcome.held, "failed": len(outcome.failures)}
-            self._show("end", outcome.reached, {"result": result if outcome.is_over else "stopped", **numbers})
+            verdict = "failed" if result.failures else "passed"
+            numbers = {"held": result.held, "failed": len(result.failures)}
+            self._show("end", result.reached, {"result": verdict if result.is_over else "stopped", **numbers})
             return
-        for failure in outcome.failures:
+        for failure in result.failures:
             self._err.tell(partial(_show_difference, failure))
-        sentence = printable(in_a_sentence(outcome, self._found))
-        if outcome.failures or not outcome.is_over:
+        sentence = printable(in_a_sentence(result, self._found))
+        if result.failures or not result.is_over:
             self._err.tell(lambda: click.echo(sentence, err=True))
         else:
             self._say(sentence)
@@ -130,7 +139,7 @@ class Screen:
             self._err.tell(lambda: click.echo(_CLEAR, err=True, nl=False))
 
 
-def _show_difference(failure: Failure) -> None:
+def _show_difference(failure: FailedExpectation) -> None:
     click.echo(
         f"\n{printable(str(failure.line))}: {printable(failure.subject)} at {clock_of(failure.at)}", err=True
     )

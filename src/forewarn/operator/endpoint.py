@@ -19,7 +19,6 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from forewarn.board.conduct import Conduct
 from forewarn.board.tally import Tally
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.webhooks import Webhooks
@@ -36,6 +35,7 @@ from forewarn.operator.refusals import Trouble, refuse
 from forewarn.operator.roles import Role, role_for
 from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
 from forewarn.operator.sign_in.register import Register
+from forewarn.report.observer import GuestObserver
 from forewarn.wire.bad_body import explain
 from forewarn.wire.choices import did_you_mean, either
 from forewarn.wire.imds.instance import Site
@@ -72,7 +72,7 @@ class OperatorContext:
     readers: ReaderPool = field(default_factory=ReaderPool)
     strangers: Pacer = field(default_factory=pacer_for_strangers)
     tokens: Pacer = field(default_factory=pacer_for_tokens)
-    conduct: Conduct | None = None  # what guests do, where somebody looks on
+    conduct: GuestObserver | None = None  # what guests do, where somebody looks on
     bulky_bodies: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MOST_BULKY_BODIES))
 
 

@@ -1,0 +1,1 @@
+"""Scenario files: their keys, how they are read and checked, and the library of scenarios."""

@@ -1,0 +1,1 @@
+"""Plays a scenario: the agenda, the passing of time, scripted guests, actions and expectations."""
