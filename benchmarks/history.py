@@ -24,7 +24,7 @@ from forewarn.core.history import Summary, Summing
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Action, Cause, Kind, Source
-from forewarn.core.world import Changes, AuditEntry, Entity
+from forewarn.core.world import AuditEntry, Changes, Entity
 from forewarn.store.figures import list_figures
 from forewarn.store.lines import EVERYTHING, Filter, list_history
 from forewarn.store.retention import prune
