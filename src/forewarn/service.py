@@ -26,7 +26,7 @@ from forewarn.control.health import HealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push import webhooks
 from forewarn.control.push.courier import Courier, Means
-from forewarn.control.push.line import Patience
+from forewarn.control.push.delivery_queue import RetryPolicy
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.push.sending import HttpSender
 from forewarn.control.push.webhooks import Webhooks
@@ -371,7 +371,9 @@ def _make_clock(settings: Settings, mark: ClockMark | None) -> Clock:
 
 
 def _means_of_delivery(settings: Settings) -> Means:
-    return Means(Patience(tries=settings.webhook_tries), make_sender=lambda: HttpSender(settings.webhook_timeout))
+    return Means(
+        RetryPolicy(tries=settings.webhook_tries), make_sender=lambda: HttpSender(settings.webhook_timeout)
+    )
 
 
 def _machines_file(settings: Settings) -> Path | None:

@@ -18,7 +18,7 @@ from forewarn.control.commands.guests import approve_as_guest, first_poll
 from forewarn.control.commands.hosts import degrade_host, fail_host, maintain_host, reclaim_capacity
 from forewarn.control.commands.vms import act_on_vm, evict_vm
 from forewarn.control.commit import Accepted, refusal_of
-from forewarn.control.health import Health, NoHealthChecks
+from forewarn.control.health import HealthSource, NoHealthChecks
 from forewarn.control.plane import ControlPlane
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.timekeeper import Timekeeper
@@ -89,7 +89,7 @@ class Bench:
         weakref.finalize(self, _close, self.store, self.machines)
         self.driver = wrap(SimulatedDriver(self.machines, self.clock))
         self.limits = limits or Limits()
-        self.health: Health = NoHealthChecks()  # of sets
+        self.health: HealthSource = NoHealthChecks()  # of sets
         self._ids = iter(range(1, 10**6))
         self.start_plane()
         problems = apply_fleet(self.plane, read_json(fleet).spec, "test")

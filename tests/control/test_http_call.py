@@ -11,7 +11,7 @@ from unittest.mock import patch
 import pytest
 
 from forewarn.control.http_call import HttpCall
-from forewarn.control.push.sending import HttpSender, Reply
+from forewarn.control.push.sending import HttpSender, WebhookReply
 from tests.push.receiver import dripping, receiving
 from tests.running import free_port
 
@@ -51,7 +51,7 @@ def test_somebody_who_drips_an_answer_behind_a_dead_address_has_no_more_time_tha
     with dead() as first, dripping(b"HTTP/1.1 200 OK\r\nX: ") as second, at(first, second) as name:
         reply = HttpSender(SECONDS).send(f"http://{name}/", b"{}", {})
 
-    assert reply == Reply("did not answer within 0.4 s")
+    assert reply == WebhookReply("did not answer within 0.4 s")
 
 
 def test_a_dead_address_leaves_time_for_the_next():
@@ -73,7 +73,7 @@ def test_somebody_who_drips_a_handshake_is_given_up_in_time():
     with dripping(HELLO) as port:
         reply = HttpSender(SECONDS).send(f"https://127.0.0.1:{port}/", b"{}", {})
 
-    assert reply == Reply("did not answer within 0.4 s")
+    assert reply == WebhookReply("did not answer within 0.4 s")
 
 
 def test_a_call_that_is_cut_before_it_is_made_is_not_made():

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from forewarn.core.event import Approval, Event
-from forewarn.core.history import Approver, Line, Spread, summarise
+from forewarn.core.history import Approver, HistoryEntry, Spread, summarise
 from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Action, AutoApproval
@@ -27,19 +27,19 @@ def attempt(vm: str, seconds: float | None, outcome: Outcome = Outcome.DONE, **m
 
 
 def test_a_line_gives_the_interruption_of_each_machine_that_was_touched():
-    line = Line(OPERATION, event(), (attempt("web-0", 9), attempt("web-1", 12.5), attempt("web-2", None)))
+    line = HistoryEntry(OPERATION, event(), (attempt("web-0", 9), attempt("web-1", 12.5), attempt("web-2", None)))
 
     assert [each.total_seconds() for each in line.interruptions] == [9, 12.5]
 
 
 def test_a_clock_that_was_set_back_makes_no_interruption_shorter_than_none():
-    line = Line(OPERATION, event(), (attempt("web-0", -30),))
+    line = HistoryEntry(OPERATION, event(), (attempt("web-0", -30),))
 
     assert line.interruptions == [timedelta(0)]
 
 
 def test_where_an_action_failed_nobody_knows_how_long_machines_were_away():
-    line = Line(OPERATION, event(), (attempt("web-0", 9), attempt("web-1", 0, Outcome.FAILED)))
+    line = HistoryEntry(OPERATION, event(), (attempt("web-0", 9), attempt("web-1", 0, Outcome.FAILED)))
 
     assert line.interruptions == []
     assert summarise([line]).interruption is None
@@ -48,13 +48,13 @@ def test_where_an_action_failed_nobody_knows_how_long_machines_were_away():
 def test_a_machine_whose_host_failed_was_away_from_that_moment_on_not_from_when_it_was_brought_back():
     failed = replace(OPERATION, started_at=NOW - timedelta(hours=2))
 
-    line = Line(failed, event(), (attempt("web-0", 120, action=Action.RESTORE),))
+    line = HistoryEntry(failed, event(), (attempt("web-0", 120, action=Action.RESTORE),))
 
     assert line.interruptions == [timedelta(hours=2, seconds=120)]
 
 
 def test_a_line_without_an_event_has_no_notice_and_its_targets_are_its_machines():
-    line = Line(OPERATION, None)
+    line = HistoryEntry(OPERATION, None)
 
     assert (line.notice_promised, line.notice_given) == (None, None)
     assert line.resources == OPERATION.targets
@@ -62,8 +62,8 @@ def test_a_line_without_an_event_has_no_notice_and_its_targets_are_its_machines(
 
 
 def test_what_nobody_expected_to_take_any_time_is_not_told_as_minus_one():
-    assert Line(OPERATION, event(duration_seconds=-1)).interruption_expected_seconds is None
-    assert Line(OPERATION, event(duration_seconds=0)).interruption_expected_seconds == 0
+    assert HistoryEntry(OPERATION, event(duration_seconds=-1)).interruption_expected_seconds is None
+    assert HistoryEntry(OPERATION, event(duration_seconds=0)).interruption_expected_seconds == 0
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_nobody_expected_to_take_any_time_is_not_told_as_minus_one():
 def test_a_line_says_who_let_the_event_start(by: str | None, approver: Approver, *, is_guest: bool):
     approvals = (Approval(by, NOW), Approval("later", NOW)) if by else ()
 
-    line = Line(OPERATION, event(approvals=approvals), is_approved_by_guest=is_guest)
+    line = HistoryEntry(OPERATION, event(approvals=approvals), is_approved_by_guest=is_guest)
 
     assert line.approver is approver
 
@@ -87,16 +87,18 @@ def test_a_line_says_who_let_the_event_start(by: str | None, approver: Approver,
 def test_nobody_let_an_event_start_that_did_not():
     approved = event(given=None, phase=Phase.CANCELLED, approvals=(Approval("web-0", NOW),))
 
-    assert Line(OPERATION, approved, is_approved_by_guest=True).approver is None
+    assert HistoryEntry(OPERATION, approved, is_approved_by_guest=True).approver is None
 
 
 def test_a_summary_counts_outcomes_and_gives_least_median_and_most():
     lines = [
-        Line(OPERATION, event(given=0, notice=timedelta(seconds=30)), (attempt("a", 10), attempt("b", 20))),
-        Line(OPERATION, event(given=300), (attempt("a", 30),)),
-        Line(OPERATION, event(given=900, phase=Phase.FAILED, duration_seconds=-1), (attempt("a", 60),)),
-        Line(OPERATION, event(given=None, phase=Phase.CANCELLED)),
-        Line(replace(OPERATION, phase=Phase.COMPLETED), None, (attempt("a", 5),)),
+        HistoryEntry(
+            OPERATION, event(given=0, notice=timedelta(seconds=30)), (attempt("a", 10), attempt("b", 20))
+        ),
+        HistoryEntry(OPERATION, event(given=300), (attempt("a", 30),)),
+        HistoryEntry(OPERATION, event(given=900, phase=Phase.FAILED, duration_seconds=-1), (attempt("a", 60),)),
+        HistoryEntry(OPERATION, event(given=None, phase=Phase.CANCELLED)),
+        HistoryEntry(replace(OPERATION, phase=Phase.COMPLETED), None, (attempt("a", 5),)),
     ]
 
     summary = summarise(lines)
@@ -113,11 +115,11 @@ def test_a_summary_counts_outcomes_and_gives_least_median_and_most():
 def test_a_summary_counts_who_let_events_start_and_leaves_out_those_that_never_did():
     approved = event(approvals=(Approval("web-0", NOW),))
     lines = [
-        Line(OPERATION, approved, is_approved_by_guest=True),
-        Line(OPERATION, approved),
-        Line(OPERATION, event()),
-        Line(OPERATION, event(given=None, phase=Phase.CANCELLED)),
-        Line(OPERATION, None),
+        HistoryEntry(OPERATION, approved, is_approved_by_guest=True),
+        HistoryEntry(OPERATION, approved),
+        HistoryEntry(OPERATION, event()),
+        HistoryEntry(OPERATION, event(given=None, phase=Phase.CANCELLED)),
+        HistoryEntry(OPERATION, None),
     ]
 
     started_by = summarise(lines).started_by

@@ -15,7 +15,7 @@ from forewarn.core.fleet_spec import FleetSpec
 from forewarn.core.fleet_words import KEYS, TABLES
 from forewarn.core.phase import TRANSITIONS
 from forewarn.core.refusal import Code
-from forewarn.edge.limits import IN_WORDS, Limits
+from forewarn.edge.limits import IN_WORDS, GuestLimits
 from forewarn.operator import refusals
 from forewarn.wire.arm import parts
 from forewarn.wire.arm.meanings import MEANINGS
@@ -114,11 +114,11 @@ def test_every_refusal_of_the_metadata_endpoint_has_its_occasion():
 
 
 def test_every_limit_on_guests_has_its_words():
-    assert set(IN_WORDS) == {each.name for each in fields(Limits)}
+    assert set(IN_WORDS) == {each.name for each in fields(GuestLimits)}
 
 
 def test_every_code_of_an_operators_refusal_has_its_status_and_occasion():
-    assert set(refusals.OCCASIONS) == {*Code, *refusals.Trouble}
+    assert set(refusals.OCCASIONS) == {*Code, *refusals.TroubleCode}
 
 
 def paths(body: type[msgspec.Struct], before: str = "") -> Iterator[str]:

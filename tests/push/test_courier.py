@@ -13,7 +13,7 @@ import pytest
 
 from forewarn.control.push import courier as courier_module
 from forewarn.control.push.courier import Courier, Means, Settled
-from forewarn.control.push.line import Patience
+from forewarn.control.push.delivery_queue import RetryPolicy
 from forewarn.control.push.sending import HttpSender
 from forewarn.store.webhooks import Format
 from tests.push.receiver import dripping, receiving
@@ -28,7 +28,7 @@ SIGNED_AT = datetime(2026, 3, 2, 12, 0, 0, tzinfo=UTC)
 def delivering(tries: int = 5, timeout: float = 10.0) -> Iterator[Courier]:
     """A courier in a hurry."""
     means = Means(
-        Patience(first_seconds=0.01, most_seconds=0.02, tries=tries),
+        RetryPolicy(first_seconds=0.01, most_seconds=0.02, tries=tries),
         make_sender=lambda: HttpSender(timeout),
         now=lambda: SIGNED_AT,
         chance=lambda: 1.0,
@@ -155,15 +155,15 @@ def test_what_is_tried_too_often_is_given_up_and_the_next_of_its_event_is_told()
 def test_a_receiver_that_asks_for_time_is_given_it():
     pauses: list[float] = []
 
-    class Watch(courier_module.Line):
+    class Watch(courier_module.DeliveryQueue):
         def put_back(self, delivery, at: float) -> None:
             pauses.append(at)
             super().put_back(delivery, at)
 
-    means = Means(Patience(first_seconds=1.0, most_seconds=600.0), monotonic=lambda: 1000.0, chance=lambda: 1.0)
+    means = Means(RetryPolicy(first_seconds=1.0, most_seconds=600.0), monotonic=lambda: 1000.0, chance=lambda: 1.0)
     courier = Courier(means)
     with receiving() as receiver, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(courier_module, "Line", Watch)
+        patch.setattr(courier_module, "DeliveryQueue", Watch)
         receiver.answers, receiver.headers = [503], {"Retry-After": "30"}
         courier.serve(hook(url=receiver.url))
         courier.take([delivery(1)])
@@ -278,7 +278,7 @@ def test_a_worker_survives_a_bug():
         def send(self, url: str, body: bytes, headers: object) -> object:
             raise ZeroDivisionError
 
-    courier = Courier(Means(Patience(first_seconds=0.01, tries=2), make_sender=lambda: Broken(1.0)))
+    courier = Courier(Means(RetryPolicy(first_seconds=0.01, tries=2), make_sender=lambda: Broken(1.0)))
     courier.serve(hook())
     courier.take([delivery(1)])
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from forewarn.control.commands.events import cancel_operation
 from forewarn.control.commands.hosts import maintain_host
 from forewarn.control.commit import Accepted
+from forewarn.control.push import outbox
 from forewarn.core.draft import Draft
 from forewarn.core.requests.hosts import Maintenance
 from forewarn.core.terms import Cause, Kind
+from forewarn.store import webhooks
 from forewarn.store.webhooks import Format
 from tests.control.bench import WEB, Bench, fleet, vm
 from tests.push.samples import bench, hook, outbox_of
@@ -155,6 +158,36 @@ def test_what_ends_after_its_machine_has_gone_is_told_with_the_machines_own_addr
     assert "brief" not in made.plane.world.vms
     assert len({body["subject"] for body in bodies}) == 1
     assert "/resourceGroups/prod/providers/Microsoft.Compute/virtualMachines/brief/" in bodies[2]["subject"]
+
+
+def subject_of_the_end(made: Bench) -> str:
+    """What the last message about a machine that is deleted meanwhile says it is about."""
+    made.turn_on("brief")
+    made.ask(Cause.DELETE, "brief")
+    made.advance(hours=1)
+    (last,) = json.loads(outbox_of(made)[-1].body)
+    assert last["data"]["resourceInfo"]["properties"]["EventStatus"] == "Completed"
+    return str(last["subject"])
+
+
+def test_the_end_of_a_deleted_machine_is_told_without_reading_it_back():
+    made = bench(fleet(vm("brief", terminate_notification="PT5M")), hook(form=Format.EVENTGRID))
+
+    with patch.object(webhooks, "find_owner", side_effect=AssertionError("it was read back")):
+        subject = subject_of_the_end(made)
+
+    assert "/virtualMachines/brief/" in subject
+    assert made.outbox is not None
+    assert made.outbox._gone == {}
+
+
+def test_the_end_of_a_machine_that_was_deleted_before_a_restart_is_told_from_the_store():
+    made = bench(fleet(vm("brief", terminate_notification="PT5M")), hook(form=Format.EVENTGRID))
+
+    with patch.object(outbox, "owners_that_go", lambda _: {}):  # as if another service had written that commit
+        subject = subject_of_the_end(made)
+
+    assert "/virtualMachines/brief/" in subject
 
 
 def test_a_restart_leaves_the_outbox_as_it_is_and_goes_on_in_order():

@@ -8,10 +8,10 @@ from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from forewarn.control.health import HealthChecks
-from forewarn.control.health_probes import Patience
+from forewarn.control.health_probes import ProbeTimeouts
 from tests.control.bench import NOON
 
-SHORT = Patience(address_seconds=0.3, command_seconds=0.5)
+SHORT = ProbeTimeouts(address_seconds=0.3, command_seconds=0.5)
 
 
 class _Server(ThreadingHTTPServer):

@@ -8,7 +8,7 @@ from datetime import timedelta
 from unittest.mock import patch
 
 from forewarn.control.health import HealthChecks
-from forewarn.control.health_probes import Patience
+from forewarn.control.health_probes import ProbeTimeouts
 from forewarn.core.health import NotYet
 from tests.control.bench import NOON
 from tests.rollouts.shop import SHORT, Shop, checks, said_by
@@ -17,7 +17,7 @@ from tests.running import wait_until
 
 def test_no_more_checks_are_asked_at_once_than_a_machine_can_bear(shop: Shop):
     shop.may_answer.clear()
-    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=Patience(address_seconds=20))
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=ProbeTimeouts(address_seconds=20))
     before = threading.active_count()
 
     for number in range(300):
@@ -32,7 +32,7 @@ def test_no_more_checks_are_asked_at_once_than_a_machine_can_bear(shop: Shop):
 
 def test_those_for_whom_there_is_no_thread_are_asked_as_soon_as_there_is_one(shop: Shop):
     shop.may_answer.clear()
-    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=Patience(address_seconds=20))
+    found = HealthChecks(lambda _: shop.url, lambda: NOON, patience=ProbeTimeouts(address_seconds=20))
     names = [f"set-{number}" for number in range(150)]
     for name in names:
         found.ask({name: NOON})
@@ -46,7 +46,7 @@ def test_those_for_whom_there_is_no_thread_are_asked_as_soon_as_there_is_one(sho
 def test_checks_that_are_waited_for_are_asked_all_at_once(shop: Shop):
     shop.may_answer.clear()
     found = HealthChecks(
-        lambda _: shop.url, lambda: NOON, waits_for_answers=True, patience=Patience(address_seconds=20)
+        lambda _: shop.url, lambda: NOON, waits_for_answers=True, patience=ProbeTimeouts(address_seconds=20)
     )
     wanted = {f"set-{number}": NOON for number in range(20)}
     waiting = threading.Thread(target=found.ask, args=(wanted,))
@@ -112,7 +112,7 @@ def test_a_check_for_which_no_thread_can_be_started_is_asked_at_the_next_look(sh
 def test_only_what_may_still_be_answered_is_not_yet_known(shop: Shop):
     clock = [NOON]
     shop.may_answer.clear()
-    found = HealthChecks(lambda _: shop.url, lambda: clock[0], patience=Patience(address_seconds=20))
+    found = HealthChecks(lambda _: shop.url, lambda: clock[0], patience=ProbeTimeouts(address_seconds=20))
     names = [f"set-{number}" for number in range(65)]
     before = found.answer("set-0", NOON)
     for name in names:

@@ -11,11 +11,8 @@ from unittest.mock import patch
 
 import pytest
 
-from forewarn.control.plane import ControlPlane
 from forewarn.core.notice import LEAST_NOTICE
-from forewarn.core.refusal import Refusal
 from forewarn.core.requests.degraded import Degradation
-from forewarn.core.requests.rollouts import RolloutWish
 from forewarn.core.terms import Kind
 from forewarn.scenario.file import library
 from forewarn.scenario.play import actions

@@ -12,7 +12,7 @@ from forewarn.clock import SystemClock
 from forewarn.core.refusal import Refusal
 from forewarn.operator.roles import Role
 from forewarn.operator.sign_in.keyring import Keyring
-from forewarn.operator.sign_in.register import Issued, Register, Wanted
+from forewarn.operator.sign_in.register import CredentialWish, Issued, Register
 from forewarn.store import credentials
 from forewarn.store.credentials import CredentialKind
 from forewarn.store.sql import SqlStore
@@ -56,7 +56,7 @@ class Book:
     def create(
         self, kind: CredentialKind, name: str, role: Role = Role.ADMIN, expires_in: timedelta | None = None
     ) -> Issued:
-        issued = self._register.create(Wanted(kind, name, role, expires_in), "test")
+        issued = self._register.create(CredentialWish(kind, name, role, expires_in), "test")
         assert not isinstance(issued, Refusal), issued
         return issued
 

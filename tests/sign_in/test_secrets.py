@@ -24,7 +24,7 @@ _START_A_SERVICE = f"""
 import asyncio, sys
 from forewarn.config import Settings
 from forewarn.operator.roles import Role
-from forewarn.operator.sign_in.register import Wanted
+from forewarn.operator.sign_in.register import CredentialWish
 from forewarn.service import Service
 from forewarn.store.credentials import CredentialKind
 
@@ -32,8 +32,8 @@ async def run():
     somewhere = (("127.0.0.1", 0),)
     service = Service(Settings(metadata=somewhere, operator=somewhere[0], store="sqlite://"))
     if len(sys.argv) > 1:
-        token = service.register.create(Wanted(CredentialKind.TOKEN, "a", Role.ADMIN), "test").secret
-        client = service.register.create(Wanted(CredentialKind.PRINCIPAL, "b", Role.ADMIN), "test")
+        token = service.register.create(CredentialWish(CredentialKind.TOKEN, "a", Role.ADMIN), "test").secret
+        client = service.register.create(CredentialWish(CredentialKind.PRINCIPAL, "b", Role.ADMIN), "test")
         print(service.sign_in.recognise([f"Bearer {{token}}"], "http://x", "here").name)
     await service.start()
     await service.stop()

@@ -249,7 +249,7 @@ def _takes_what_never_began_for_done() -> list[object]:
 
     def look(hands, world, attempt, now):
         if isinstance(hands._check(attempt), NotBegun):
-            return decide_module.Report(*attempt.key, Outcome.DONE)
+            return decide_module.AttemptReport(*attempt.key, Outcome.DONE)
         return real(hands, world, attempt, now)
 
     return [patch.object(AttemptTracker, "_look", look)]

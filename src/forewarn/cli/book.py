@@ -19,7 +19,7 @@ from forewarn.errors import ConfigError
 from forewarn.operator.credentials import fields_of
 from forewarn.operator.roles import Role
 from forewarn.operator.sign_in.keyring import Keyring
-from forewarn.operator.sign_in.register import Register, Wanted
+from forewarn.operator.sign_in.register import CredentialWish, Register
 from forewarn.store.credentials import Credential, CredentialKind
 from forewarn.store.sql import SqlStore
 from forewarn.wire.times import iso
@@ -59,7 +59,7 @@ class Book:
     def create(self, name: str, role: str, expires: timedelta | None) -> dict[str, Any]:
         """A new one, with its secret."""
         with self._opened() as register:
-            issued = register.create(Wanted(self._kind, name, Role(role), expires), _ACTOR)
+            issued = register.create(CredentialWish(self._kind, name, Role(role), expires), _ACTOR)
         if isinstance(issued, Refusal):
             raise Refused(issued.message, issued.hint)
         secret = "token" if self._kind is CredentialKind.TOKEN else "client_secret"

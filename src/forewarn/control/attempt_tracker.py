@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from forewarn.control.timer_heap import TimerHeap
-from forewarn.core.decide import Report
+from forewarn.core.decide import AttemptReport
 from forewarn.core.operation import Attempt, Outcome
 from forewarn.core.terms import VmState
 from forewarn.core.world import World
@@ -55,9 +55,9 @@ class AttemptTracker:
         except Exception:  # whatever a driver raises, `check` decides what happened
             log.exception("driver failed to begin", operation=attempt.operation, vm=attempt.vm)
 
-    def reports(self, world: World, now: datetime) -> dict[Key, Report]:
+    def reports(self, world: World, now: datetime) -> dict[Key, AttemptReport]:
         """What has ended since the last time, as far as it was due to be looked at."""
-        found: dict[Key, Report] = {}
+        found: dict[Key, AttemptReport] = {}
         for key in self._looks.take(now):
             attempt = world.attempts.get(key)
             if attempt is None or attempt.outcome is not None:
@@ -68,17 +68,17 @@ class AttemptTracker:
                 self._looks.set(key, now)  # until the report is committed it may be needed again
         return found
 
-    def _look(self, world: World, attempt: Attempt, now: datetime) -> Report | None:
+    def _look(self, world: World, attempt: Attempt, now: datetime) -> AttemptReport | None:
         progress = self._check(attempt)
         match progress:
             case Ended(outcome, reason, state, host):
-                return Report(*attempt.key, outcome, reason, state, host)
+                return AttemptReport(*attempt.key, outcome, reason, state, host)
             case Undecidable(why):
-                return Report(*attempt.key, Outcome.FAILED, why, _feared(world, attempt))
+                return AttemptReport(*attempt.key, Outcome.FAILED, why, _feared(world, attempt))
             case NotBegun() | Running() if now >= attempt.deadline_at:
                 why = f"no outcome after {self._limit.total_seconds():.0f} s"
                 state = None if isinstance(progress, NotBegun) else _feared(world, attempt)
-                return Report(*attempt.key, Outcome.FAILED, why, state)
+                return AttemptReport(*attempt.key, Outcome.FAILED, why, state)
             case NotBegun():
                 self._begin(attempt)
                 self._looks.set(attempt.key, now + _MOMENT)

@@ -12,7 +12,7 @@ from typing import Protocol
 
 from forewarn.board.faults import FaultBook
 from forewarn.clock import Clock
-from forewarn.control.health import Health
+from forewarn.control.health import HealthSource
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.notice import Limits
@@ -63,7 +63,7 @@ class CommandTarget(Protocol):
     clock: Clock
     store: SqlStore
     faults: FaultBook | None  # None: machines are real, and no faults are put in
-    health: Health  # of sets
+    health: HealthSource  # of sets
     machine_factory: MachineFactory
 
     def new_id(self) -> str:

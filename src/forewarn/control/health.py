@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from forewarn.control.health_probes import Patience, ask_address, run_command
+from forewarn.control.health_probes import ProbeTimeouts, ask_address, run_command
 from forewarn.core.health import NotYet, no_answers
 from forewarn.logs import get_logger
 
@@ -32,7 +32,7 @@ class _Answer:
     good_until: float  # monotonic: a check that took its time is not asked again for as long as it took
 
 
-class Health(Protocol):
+class HealthSource(Protocol):
     """The health checks of sets, as rollouts need them."""
 
     def ask(self, wanted: Mapping[str, datetime]) -> None:
@@ -64,7 +64,7 @@ class HealthChecks:
         *,
         waits_for_answers: bool = False,
         all_answered: Callable[[], object] = lambda: None,
-        patience: Patience | None = None,
+        patience: ProbeTimeouts | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._check_of = check_of  # by the name of a set
@@ -72,7 +72,7 @@ class HealthChecks:
         self._commands = commands or {}
         self._waits_for_answers = waits_for_answers
         self._all_answered = all_answered  # called on a check's thread, when the last one that was asked is well
-        self._patience = patience or Patience()
+        self._patience = patience or ProbeTimeouts()
         self._monotonic = monotonic
         self._answers: dict[str, _Answer] = {}
         self._asking: dict[str, datetime | None] = {}  # since when; None: there is no thread for it yet

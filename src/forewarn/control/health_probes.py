@@ -32,7 +32,7 @@ _IF_IT_HAS_ENDED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class ProbeTimeouts:
     """How long a check may take, before it counts as a bad answer."""
 
     address_seconds: float = 5.0

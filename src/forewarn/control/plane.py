@@ -20,7 +20,7 @@ from forewarn.control.clock_watch import ClockWatch
 from forewarn.control.commit import Committed, Write
 from forewarn.control.dry_run import DryRun
 from forewarn.control.faults import FaultHits, put_in
-from forewarn.control.health import Health, NoHealthChecks
+from forewarn.control.health import HealthSource, NoHealthChecks
 from forewarn.control.polls import PollLedger
 from forewarn.control.push.outbox import Outbox
 from forewarn.control.retention import Retention
@@ -70,7 +70,7 @@ class ControlPlane:
         limits: Limits | None = None,
         new_id: Callable[[], str] = random_id,
         monotonic: Callable[[], float] = time.monotonic,
-        health: Health | None = None,
+        health: HealthSource | None = None,
         keep_history: timedelta | None = None,
         outbox: Outbox | None = None,
     ) -> None:
@@ -93,7 +93,7 @@ class ControlPlane:
         self.faults: FaultBook | None = FaultBook() if driver.is_simulated else None  # real machines have none
         self._fault_hits = FaultHits()  # of the draft that is being committed
         self._looks: TimerHeap[str, datetime] = TimerHeap()
-        self.health: Health = health or NoHealthChecks()  # of sets
+        self.health: HealthSource = health or NoHealthChecks()  # of sets
         self._rollout_scheduler = RolloutScheduler(self.world, self.limits, self.health, new_id)
         self._due: set[str] = set()
         self._is_sure = False  # that the world is what the store holds, and on the board

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from forewarn.control.health import Health
+from forewarn.control.health import HealthSource
 from forewarn.control.timer_heap import TimerHeap
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
@@ -42,7 +42,7 @@ class RolloutScheduler:
         self,
         world: World,
         limits: Limits,
-        health: Health,
+        health: HealthSource,
         new_id: Callable[[], str],
     ) -> None:
         self._world = world

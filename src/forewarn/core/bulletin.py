@@ -13,7 +13,7 @@ from datetime import datetime
 from forewarn.core.draft import Draft
 from forewarn.core.event import Event
 from forewarn.core.fleet import Vm, VmSet
-from forewarn.core.scope import ScopeKind
+from forewarn.core.scope import Scope, ScopeKind
 
 Owner = Vm | VmSet
 
@@ -55,8 +55,22 @@ def bulletins(draft: Draft) -> list[Bulletin]:
     return [Bulletin(event, _owner(draft, event), draft.now) for event in told]
 
 
+def owners_that_go(draft: Draft) -> dict[str, Owner]:
+    """The machines and sets of scopes that a draft takes away while an event there is still open, by scope."""
+    owners = {
+        scope.id: _owner_of(draft, scope) for scope in draft.scopes_that_go() if _has_open_event(draft, scope)
+    }
+    return {scope: owner for scope, owner in owners.items() if owner is not None}
+
+
+def _has_open_event(draft: Draft, scope: Scope) -> bool:
+    return any(draft.event(event.id).phase.is_open for event in draft.world.events_in(scope.id))
+
+
 def _owner(draft: Draft, event: Event) -> Owner | None:
     scope = draft.scope_or_none(event.scope)
-    if scope is None:
-        return None
+    return None if scope is None else _owner_of(draft, scope)
+
+
+def _owner_of(draft: Draft, scope: Scope) -> Owner | None:
     return draft.find_vm(scope.subject) if scope.kind is ScopeKind.VM else draft.vm_set(scope.subject)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from forewarn.core import steps
-from forewarn.core.decide import Begin, Conclude, Finish, Intent, LetGo, Report, Start
+from forewarn.core.decide import AttemptReport, Begin, Conclude, Finish, Intent, LetGo, Start
 from forewarn.core.draft import Draft
 from forewarn.core.fleet import Vm
 from forewarn.core.notice import Limits
@@ -82,6 +82,6 @@ def _record(draft: Draft, operation: Operation, vm: Vm, places: Places, limits: 
     attempt = steps.record(draft, operation, vm, destination, limits)
     if operation.action.needs_host and destination is None:
         why = f"no host but {vm.host} may take {vm.name}"
-        steps.conclude(draft, attempt, Report(*attempt.key, Outcome.FAILED, why))
+        steps.conclude(draft, attempt, AttemptReport(*attempt.key, Outcome.FAILED, why))
         return None
     return attempt

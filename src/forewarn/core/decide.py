@@ -20,7 +20,7 @@ from forewarn.core.world import World
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class AttemptReport:
     """A driver's word on an attempt that has ended."""
 
     operation: str
@@ -31,7 +31,7 @@ class Report:
     host: str | None = None  # where it is now, where the driver knows
 
 
-Reports = Mapping[tuple[str, str], Report]
+Reports = Mapping[tuple[str, str], AttemptReport]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Begin:
 class Conclude:
     """A machine is done with, well or badly."""
 
-    report: Report
+    report: AttemptReport
 
 
 @dataclass(frozen=True, slots=True)

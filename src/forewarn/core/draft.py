@@ -128,6 +128,10 @@ class Draft:
         """The VMs that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Vm)]
 
+    def scopes_that_go(self) -> list[Scope]:
+        """The scopes that this draft takes away."""
+        return [entity for entity in self._put.values() if isinstance(entity, Scope) and entity.is_gone]
+
     def changed_operations(self) -> list[Operation]:
         """The operations that this draft changes, as it leaves them."""
         return [entity for entity in self._put.values() if isinstance(entity, Operation)]

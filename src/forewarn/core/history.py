@@ -29,7 +29,7 @@ class Approver(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class HistoryEntry:
     """One line of the history."""
 
     operation: Operation
@@ -193,7 +193,7 @@ class Summing:
         )
 
 
-def summarise(lines: Iterable[Line]) -> Summary:
+def summarise(lines: Iterable[HistoryEntry]) -> Summary:
     """What the lines come to."""
     summing = Summing()
     summing.add(line.figures for line in lines)

@@ -33,7 +33,7 @@ _WHILE_HELD = timedelta(minutes=1)  # how often work is looked at whose time has
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class RolloutWait:
     """Something that a rollout waits for, and until when if that is known."""
 
     words: str
@@ -49,7 +49,7 @@ class Outlook:
     announce: list[tuple[Turn, datetime]] = field(default_factory=list)  # and when it may start
     skip: list[tuple[Turn, str]] = field(default_factory=list)
     withdraw: list[tuple[Turn, str]] = field(default_factory=list)
-    waits: list[Wait] = field(default_factory=list)
+    waits: list[RolloutWait] = field(default_factory=list)
     looks: list[datetime] = field(default_factory=list)  # when else to look again
     checks: dict[str, datetime] = field(default_factory=dict)  # sets whose health matters, and since when
     waits_for_vms: bool = False  # it may go on as soon as a VM comes up
@@ -99,7 +99,7 @@ def _look_at_gate(
         return
     soaked = book.last_end + work.soak
     if now < soaked:
-        found.waits.append(Wait(f"the soak of the last wave to end at {clock_time(soaked, now)}", soaked))
+        found.waits.append(RolloutWait(f"the soak of the last wave to end at {clock_time(soaked, now)}", soaked))
         return
     touched = book.last_touched(wave)
     ill = dict(_unhealthy(world, touched, book.last_end, answers, found))
@@ -109,12 +109,12 @@ def _look_at_gate(
     why = _named_reasons(ill)
     if now < limit:
         words = f"the last wave to be healthy, until {clock_time(limit, now)}: {why}"
-        found.waits.append(Wait(words, min(limit, now + HEALTH_EVERY)))
+        found.waits.append(RolloutWait(words, min(limit, now + HEALTH_EVERY)))
         return
     most = work.max_unhealthy_percent * len(touched) / 100
     certain = sum(1 for each in ill.values() if not isinstance(each, NotYet))
     if certain <= most < len(ill):  # who has not been asked yet is not unhealthy
-        found.waits.append(Wait(f"checks of the last wave to answer: {why}", now + HEALTH_EVERY))
+        found.waits.append(RolloutWait(f"checks of the last wave to answer: {why}", now + HEALTH_EVERY))
     elif len(ill) > most:
         found.pause_because = (
             f"{len(ill)} of {len(touched)} VMs of the last wave are unhealthy, "
@@ -168,7 +168,7 @@ def _look_at_turns(world: World, rollout: Rollout, wave: int, now: datetime, fou
             found.waits_for_vms = True
             continue
         wait = _not_yet(world, rollout, turn, now, found)
-        if isinstance(wait, Wait):
+        if isinstance(wait, RolloutWait):
             found.waits.append(wait)
             return
         found.announce.append((turn, wait))
@@ -203,13 +203,15 @@ def _cannot_come(world: World, turn: Turn) -> str:
     return f"{turn.host} has failed" if host.condition is Condition.FAILED else ""
 
 
-def _waits_for_others(world: World, rollout: Rollout, turn: Turn, now: datetime) -> Wait | None:
+def _waits_for_others(world: World, rollout: Rollout, turn: Turn, now: datetime) -> RolloutWait | None:
     """What keeps a host from being announced that is none of its own rollout's doing."""
     for operation in world.operations_on_host(turn.host):
         if operation.rollout is not None:
             lapses = [event.lapses_at for event in world.events_of(operation.id) if event.phase is Phase.SCHEDULED]
             until = f" until {clock_time(max(lapses), now)}" if lapses else ""
-            return Wait(f"{turn.host}, which another rollout is at work on{until} ({operation.rollout[:8]})")
+            return RolloutWait(
+                f"{turn.host}, which another rollout is at work on{until} ({operation.rollout[:8]})"
+            )
     if rollout.work.starts_forced(now):
         return None
     for short in would_leave(world, [vm.name for vm in world.vms_on(turn.host)]):
@@ -223,16 +225,16 @@ def _is_at_work_on(world: World, rollout: Rollout, short: Shortfall) -> bool:
     return any(each.rollout == rollout.id for each in world.operations_in_set(short.set_name))
 
 
-def _waits_for_more(short: Shortfall, rollout: Rollout, host: str, now: datetime) -> Wait:
+def _waits_for_more(short: Shortfall, rollout: Rollout, host: str, now: datetime) -> RolloutWait:
     """The host waits for the set, though no longer than its notice can end at the force-by date."""
     anyway = rollout.work.announced_anyway_from
     words = f"{short.set_name} to have {short.needed} available (its minimum is {short.minimum}) for {host}"
     if anyway is None or anyway <= now:
-        return Wait(words)
-    return Wait(f"{words}, which is announced at {clock_time(anyway, now)} all the same", anyway)
+        return RolloutWait(words)
+    return RolloutWait(f"{words}, which is announced at {clock_time(anyway, now)} all the same", anyway)
 
 
-def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: Outlook) -> Wait | datetime:
+def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: Outlook) -> RolloutWait | datetime:
     """When the host's work may start, if it is to be announced now; else what its announcement waits for."""
     if not any(vm.is_on_host for vm in world.vms_on(turn.host)):
         return now
@@ -240,16 +242,16 @@ def _not_yet(world: World, rollout: Rollout, turn: Turn, now: datetime, found: O
     if (short := _short(world, rollout, turn.host, now)) is not None:
         return _waits_for_more(short, rollout, turn.host, now)
     if work.by_live_migration and (vm := _nowhere_to_go(world, rollout, turn.host, found)) is not None:
-        return Wait(f"a host that may take {vm} from {turn.host}")
+        return RolloutWait(f"a host that may take {vm} from {turn.host}")
     earliest, why = _recovered(world, rollout, turn.host, now)
     start = first_start(work, earliest, work.expected)
     if start is None:
-        return Wait(f"a window that is open for {work.expected.total_seconds():.0f} s")
+        return RolloutWait(f"a window that is open for {work.expected.total_seconds():.0f} s")
     if start > earliest:
         why = WindowClosed(start, work.is_forced(start)).in_words(now)
     if start > notice_ends(now, work.notice):  # not only because notice is given in whole seconds
         announce_at = start - work.notice
-        return Wait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
+        return RolloutWait(f"{why} ({turn.host} is announced at {clock_time(announce_at, now)})", announce_at)
     return start
 
 

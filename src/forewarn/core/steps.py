@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID, uuid5
 
-from forewarn.core.decide import Report
+from forewarn.core.decide import AttemptReport
 from forewarn.core.draft import Draft
 from forewarn.core.event import Approval, Event
 from forewarn.core.fleet import ScaleSet, Vm
@@ -154,7 +154,7 @@ def record(draft: Draft, operation: Operation, vm: Vm, destination: str | None, 
     return attempt
 
 
-def conclude(draft: Draft, attempt: Attempt, report: Report) -> None:
+def conclude(draft: Draft, attempt: Attempt, report: AttemptReport) -> None:
     """Write down how an attempt ended, and what has become of the machine."""
     draft.put(replace(attempt, outcome=report.outcome, reason=report.reason, ended_at=draft.now))
     vm = draft.vm(attempt.vm)

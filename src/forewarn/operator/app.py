@@ -39,7 +39,7 @@ from forewarn.operator.arm.endpoint import ArmEndpoint
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, OperatorContext, route
 from forewarn.operator.guard import Guard
 from forewarn.operator.openapi import openapi
-from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.refusals import TroubleCode, refuse
 
 
 class Index(msgspec.Struct):
@@ -90,10 +90,14 @@ ARM: list[ArmEndpoint] = [
     *operations.ENDPOINTS,
 ]
 
-_BUG = (Trouble.INTERNAL, "{method} {path} failed.", "See the service's log.")
-_WORDS: dict[int, tuple[Code | Trouble, str, str]] = {
+_BUG = (TroubleCode.INTERNAL, "{method} {path} failed.", "See the service's log.")
+_WORDS: dict[int, tuple[Code | TroubleCode, str, str]] = {
     404: (Code.NOT_FOUND, "There is no {path}.", "See /openapi.json for what there is."),
-    405: (Trouble.METHOD_NOT_ALLOWED, "{path} does not take {method}.", "See /openapi.json for what it takes."),
+    405: (
+        TroubleCode.METHOD_NOT_ALLOWED,
+        "{path} does not take {method}.",
+        "See /openapi.json for what it takes.",
+    ),
 }
 
 
@@ -104,7 +108,7 @@ async def refuse_route(request: Request, problem: Exception) -> Response:
     if status in _WORDS and request.url.path.lower().startswith("/subscriptions"):
         hint = ""  # the routes of ARM are not in /openapi.json
     answer = refuse(code, text.format(path=request.url.path, method=request.method), hint)
-    if code is Trouble.METHOD_NOT_ALLOWED:
+    if code is TroubleCode.METHOD_NOT_ALLOWED:
         answer.headers["Allow"] = ", ".join(sorted(_methods(request)))
     return answer
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from forewarn.control.plane import ControlPlane
 from forewarn.core.refusal import Refusal
-from forewarn.operator.endpoint import LARGEST_PAGE, Call, Endpoint, Nothing, Page, bad_request, whole_number
+from forewarn.operator.endpoint import LARGEST_PAGE, Call, Endpoint, Nothing, PageQuery, bad_request, whole_number
 from forewarn.operator.events import find_event, not_there
 from forewarn.operator.filters import (
     FORM,
@@ -62,7 +62,7 @@ async def show_audit(call: Call, _: Nothing) -> Audit | Response | Refusal:
     return Audit(views, following, kept_by(call.context.plane.retention))
 
 
-def _cursor(page: Page) -> int | None:
+def _cursor(page: PageQuery) -> int | None:
     if page.after is None:
         return None
     before = whole_number(page.after)

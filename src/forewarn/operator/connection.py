@@ -24,7 +24,7 @@ from uvicorn.server import ServerState
 from forewarn.errors import ForewarnError
 from forewarn.logs import get_logger
 from forewarn.operator.pacing import Pacer
-from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.refusals import TroubleCode, refuse
 
 if TYPE_CHECKING:
     from forewarn.operator.server import OperatorServer
@@ -106,7 +106,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._is_chunked = False
         self._field_count = 0
         self._body_bytes = 0
-        self._objection: Trouble | None = None
+        self._objection: TroubleCode | None = None
         self._held = bytearray()
         self._running: RequestResponseCycle | None = None
 
@@ -201,7 +201,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._overhead += len(piece)
         super().data_received(piece)
         if self._overhead > self._limits.head_bytes + self._body_bytes:  # chunks may be small, but not all of them
-            self._objection = self._objection or Trouble.HEAD_TOO_LARGE
+            self._objection = self._objection or TroubleCode.HEAD_TOO_LARGE
         if self._objection is not None:
             self._object(self._objection)
         elif self._held:
@@ -220,7 +220,7 @@ class OperatorConnection(HttpToolsProtocol):
     def on_url(self, url: bytes) -> None:
         """Take a part of the target."""
         if len(self.url) + len(url) > self._limits.target_bytes:
-            self._objection = Trouble.TARGET_TOO_LONG
+            self._objection = TroubleCode.TARGET_TOO_LONG
         else:
             super().on_url(url)
 
@@ -228,14 +228,14 @@ class OperatorConnection(HttpToolsProtocol):
         """Take a header, or a trailer."""
         self._field_count += 1
         if self._field_count > self._limits.header_fields:
-            self._objection = self._objection or Trouble.HEAD_TOO_LARGE
+            self._objection = self._objection or TroubleCode.HEAD_TOO_LARGE
         else:
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         """The head is complete: begin the request, unless it was refused."""
         if self._objection is None and len(self.pipeline) >= _MOST_PIPELINED:
-            self._objection = Trouble.HEAD_TOO_LARGE
+            self._objection = TroubleCode.HEAD_TOO_LARGE
         if self._objection is not None:
             return
         self._overhead = 0
@@ -249,7 +249,7 @@ class OperatorConnection(HttpToolsProtocol):
         self._overhead -= len(body)
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.body_bytes:
-            self._objection = self._objection or Trouble.BODY_TOO_LARGE
+            self._objection = self._objection or TroubleCode.BODY_TOO_LARGE
         if self._objection is None:
             super().on_body(body)
 
@@ -292,9 +292,9 @@ class OperatorConnection(HttpToolsProtocol):
         if never_began or is_answered:
             self.transport.close()
         else:
-            self._object(Trouble.TOO_SLOW)
+            self._object(TroubleCode.TOO_SLOW)
 
-    def _object(self, trouble: Trouble) -> None:
+    def _object(self, trouble: TroubleCode) -> None:
         """Refuse what is coming in, and close; a response that is under way is cut off."""
         self._objection = trouble
         self._clear_deadline()
@@ -319,7 +319,7 @@ class OperatorConnection(HttpToolsProtocol):
 
     def abort(self) -> None:
         """Close at once, whatever is under way."""
-        self._objection = self._objection or Trouble.STOPPING
+        self._objection = self._objection or TroubleCode.STOPPING
         self.transport.abort()
 
     def evict(self) -> None:
@@ -374,7 +374,7 @@ class OperatorConnection(HttpToolsProtocol):
                 self.abort()
                 await self._lost.wait()
             else:
-                answer = refuse(Trouble.STOPPING, "The service is stopping.", "Try again when it is back.")
+                answer = refuse(TroubleCode.STOPPING, "The service is stopping.", "Try again when it is back.")
                 answer.headers["Connection"] = "close"
                 await answer(scope, receive, send)
 
@@ -393,8 +393,11 @@ async def await_turn(pacer: Pacer, scope: Scope) -> None:
 
 
 _OBJECTIONS = {
-    Trouble.TARGET_TOO_LONG: ("The request's path and query are too long.", "Send fewer or shorter parameters."),
-    Trouble.HEAD_TOO_LARGE: ("The request's headers are too large.", "Send fewer or shorter headers."),
-    Trouble.BODY_TOO_LARGE: ("The request's body is too large.", "Send less at once."),
-    Trouble.TOO_SLOW: ("The request did not arrive in time.", "Send the whole request within the time limit."),
+    TroubleCode.TARGET_TOO_LONG: (
+        "The request's path and query are too long.",
+        "Send fewer or shorter parameters.",
+    ),
+    TroubleCode.HEAD_TOO_LARGE: ("The request's headers are too large.", "Send fewer or shorter headers."),
+    TroubleCode.BODY_TOO_LARGE: ("The request's body is too large.", "Send less at once."),
+    TroubleCode.TOO_SLOW: ("The request did not arrive in time.", "Send the whole request within the time limit."),
 }

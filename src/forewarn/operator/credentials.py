@@ -12,7 +12,7 @@ from forewarn.core.refusal import Refusal
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
 from forewarn.operator.fleet import PAGE, paged
 from forewarn.operator.roles import Role
-from forewarn.operator.sign_in.register import Wanted
+from forewarn.operator.sign_in.register import CredentialWish
 from forewarn.store.codec import micros
 from forewarn.store.credentials import Credential, CredentialKind
 from forewarn.wire.rest import Instant
@@ -132,7 +132,7 @@ async def _create(
     kind: CredentialKind, call: Call, body: CredentialBody
 ) -> TokenIssued | PrincipalIssued | Refusal:
     lasts = None if body.expires_in_seconds is None else timedelta(seconds=body.expires_in_seconds)
-    wanted = Wanted(kind, body.name, body.role, lasts)
+    wanted = CredentialWish(kind, body.name, body.role, lasts)
     issued = await call.on_plane(call.context.register.create, wanted, call.actor)
     if isinstance(issued, Refusal):
         return issued

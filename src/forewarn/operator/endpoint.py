@@ -31,7 +31,7 @@ from forewarn.operator.guard import caller_of, forbid
 from forewarn.operator.pacing import Pacer, pacer_for_strangers, pacer_for_tokens
 from forewarn.operator.preview_queue import PreviewQueue
 from forewarn.operator.readers import ClientGone, ReaderPool, TooBusy
-from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.refusals import TroubleCode, refuse
 from forewarn.operator.roles import Role, role_for
 from forewarn.operator.sign_in.checking import NOBODY, Caller, SignIn
 from forewarn.operator.sign_in.register import Register
@@ -154,7 +154,7 @@ class Call:
             return await self.on_plane(act)
         return await self.context.readers.call(act, self.is_wanted, may_refuse=is_first)
 
-    def page(self) -> Page | Refusal:
+    def page(self) -> PageQuery | Refusal:
         """Which part of a list is wanted."""
         text = self.query("limit")
         limit = LARGEST_PAGE if text is None else whole_number(text)
@@ -162,11 +162,11 @@ class Call:
             return bad_request(
                 f"limit is {text!r}; it can be 1 to {LARGEST_PAGE}.", f"Leave it out to get up to {LARGEST_PAGE}."
             )
-        return Page(limit, self.query("after"))
+        return PageQuery(limit, self.query("after"))
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageQuery:
     """A part of a list: so many, after that one."""
 
     limit: int
@@ -269,11 +269,11 @@ def route(endpoint: Endpoint) -> Route:
             outcome = body if isinstance(body, Refusal) else await endpoint.handle(call, body)
             return await _answer(call, endpoint, outcome)
         except StoreError as problem:
-            return refuse(Trouble.STORE_UNAVAILABLE, problem.message, "Try again.")
+            return refuse(TroubleCode.STORE_UNAVAILABLE, problem.message, "Try again.")
         except Stopping as problem:
-            return refuse(Trouble.STOPPING, problem.message, problem.hint)
+            return refuse(TroubleCode.STOPPING, problem.message, problem.hint)
         except TooBusy as problem:
-            answer = refuse(Trouble.TOO_MANY_READS, problem.message, problem.hint)
+            answer = refuse(TroubleCode.TOO_MANY_READS, problem.message, problem.hint)
             answer.headers["Retry-After"] = str(_RETRY_READ_SECONDS)
             return answer
         except ClientGone:

@@ -16,7 +16,7 @@ from starlette.responses import Response, StreamingResponse
 
 from forewarn.control.retention import Retention
 from forewarn.core.refusal import Refusal
-from forewarn.operator.endpoint import CSV, Call, Page, bad_cursor, bad_request
+from forewarn.operator.endpoint import CSV, Call, PageQuery, bad_cursor, bad_request
 from forewarn.operator.readers import ClientGone
 from forewarn.wire.choices import either
 from forewarn.wire.csv_rows import header_of
@@ -60,7 +60,7 @@ class Span(NamedTuple):
     until: datetime | None
 
 
-def page_of(call: Call) -> Page:
+def page_of(call: Call) -> PageQuery:
     """Which part of the list is wanted."""
     page = call.page()
     if isinstance(page, Refusal):

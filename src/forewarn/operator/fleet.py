@@ -18,7 +18,7 @@ from forewarn.core.fleet_warnings import warnings
 from forewarn.core.placement import takes_vms
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.requests.find import find_host, find_vm
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, PageQuery
 from forewarn.operator.roles import Role
 from forewarn.wire.fleet_file import BadFleet, read_json_sections, write_json
 from forewarn.wire.rest import HostView, ScopeView, VmView, host_view, scope_view, vm_view
@@ -55,7 +55,7 @@ class FleetApplied(msgspec.Struct):
     warnings: list[str]
 
 
-def paged(names: Iterable[str], page: Page) -> tuple[list[str], str | None]:
+def paged(names: Iterable[str], page: PageQuery) -> tuple[list[str], str | None]:
     """A page of names in order, and the value for `after` when there are more."""
     wanted = (name for name in names if page.after is None or name > page.after)
     found = heapq.nsmallest(page.limit + 1, wanted)

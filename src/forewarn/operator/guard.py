@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from forewarn.operator.connection import await_turn
 from forewarn.operator.pacing import Pacer
-from forewarn.operator.refusals import OCCASIONS, Trouble, refuse
+from forewarn.operator.refusals import OCCASIONS, TroubleCode, refuse
 from forewarn.operator.roles import Role
 from forewarn.operator.sign_in.checking import ANYBODY, Caller, SignIn, Stranger
 
@@ -28,9 +28,9 @@ USUAL_PORTS = {"http": ":80", "https": ":443"}
 
 # How Azure's own clients are refused; everybody else is refused as REST refuses.
 _AZURE_CODES = {
-    Trouble.UNAUTHENTICATED: "AuthenticationFailed",
-    Trouble.ROLE_TOO_SMALL: "AuthorizationFailed",
-    Trouble.TOO_MANY_GUESSES: "TooManyRequests",
+    TroubleCode.UNAUTHENTICATED: "AuthenticationFailed",
+    TroubleCode.ROLE_TOO_SMALL: "AuthorizationFailed",
+    TroubleCode.TOO_MANY_GUESSES: "TooManyRequests",
 }
 
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^][@/?#:\s\\]+)(?::\d{1,5})?")
@@ -97,14 +97,14 @@ class Guard:
         host = "".join(_headers(scope, b"host")[:1])
         if self._sign_in.is_open and not is_loopback(host_of(host)):
             return refuse(
-                Trouble.FOREIGN_HOST,
+                TroubleCode.FOREIGN_HOST,
                 f"The Host {host!r} is not this machine, and nobody has to sign in here.",
                 "Call it as localhost or 127.0.0.1.",
             )
         for origin in _headers(scope, b"origin"):
             if not host or origin.partition("://")[2] != host:
                 return refuse(
-                    Trouble.FOREIGN_ORIGIN,
+                    TroubleCode.FOREIGN_ORIGIN,
                     f"A page of {origin} may not use this service.",
                     "Use the command line.",
                 )
@@ -131,13 +131,13 @@ def turn_away(scope: Scope, stranger: Stranger) -> Response:
     if stranger.wait_seconds:
         answer = _say(
             scope,
-            Trouble.TOO_MANY_GUESSES,
+            TroubleCode.TOO_MANY_GUESSES,
             f"{stranger.reason} Too many wrong ones came from {address_of(scope)}.",
             f"Try again in {stranger.wait_seconds} s; a good token is let in at once.",
         )
         answer.headers["Retry-After"] = str(stranger.wait_seconds)
         return answer
-    answer = _say(scope, Trouble.UNAUTHENTICATED, stranger.reason, _SIGN_IN_HINT)
+    answer = _say(scope, TroubleCode.UNAUTHENTICATED, stranger.reason, _SIGN_IN_HINT)
     answer.headers["WWW-Authenticate"] = challenge
     return answer
 
@@ -157,13 +157,13 @@ def forbid(scope: Scope, needed: Role | None) -> Response | None:
         return None
     return _say(
         scope,
-        Trouble.ROLE_TOO_SMALL,
+        TroubleCode.ROLE_TOO_SMALL,
         f"{scope['method']} {scope['path']} needs the role {needed}; {caller.name} has the role {caller.role}.",
         f"Ask an admin for a token: forewarn token create --role {needed} --name NAME",
     )
 
 
-def _say(scope: Scope, code: Trouble, message: str, hint: str) -> Response:
+def _say(scope: Scope, code: TroubleCode, message: str, hint: str) -> Response:
     if not _is_azures(scope["path"]):
         return refuse(code, message, hint)
     body = msgspec.json.encode({"error": {"code": _AZURE_CODES[code], "message": message}})

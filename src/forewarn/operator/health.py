@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from forewarn.operator.endpoint import Call, Endpoint, Nothing
-from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.refusals import TroubleCode, refuse
 
 _PATIENCE_SECONDS = 3.0
 
@@ -22,19 +22,21 @@ class Health(msgspec.Struct):
 async def healthz(call: Call, _: Nothing) -> Health | Response:
     """Alive: the process answers and its plane runs."""
     if not call.context.runner.is_alive:
-        return refuse(Trouble.PLANE_DEAD, "The plane's thread has ended.", "Restart the service and see its log.")
+        return refuse(
+            TroubleCode.PLANE_DEAD, "The plane's thread has ended.", "Restart the service and see its log."
+        )
     return Health("ok")
 
 
 async def readyz(call: Call, _: Nothing) -> Health | Response:
     """Ready: the store answers and what is due gets done."""
     if call.context.runner.problem is not None:
-        return refuse(Trouble.NOT_READY, call.context.runner.problem, "See the log.")
+        return refuse(TroubleCode.NOT_READY, call.context.runner.problem, "See the log.")
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             await call.on_plane(call.context.plane.touch_store)
     except TimeoutError:
-        return refuse(Trouble.NOT_READY, "The store does not answer, or the plane is busy.", "See the log.")
+        return refuse(TroubleCode.NOT_READY, "The store does not answer, or the plane is busy.", "See the log.")
     return Health("ready")
 
 

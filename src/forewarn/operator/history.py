@@ -10,11 +10,11 @@ import msgspec
 import sqlalchemy as sa
 from starlette.responses import Response
 
-from forewarn.core.history import Line, Summing
+from forewarn.core.history import HistoryEntry, Summing
 from forewarn.core.phase import Phase
 from forewarn.core.refusal import Code, Refusal
 from forewarn.core.terms import Kind
-from forewarn.operator.endpoint import LARGEST_PAGE, Call, Endpoint, Nothing, Page
+from forewarn.operator.endpoint import LARGEST_PAGE, Call, Endpoint, Nothing, PageQuery
 from forewarn.operator.filters import (
     FORM,
     SPAN,
@@ -88,7 +88,7 @@ async def summarise(call: Call, _: Nothing) -> SummaryView | Refusal:
             return summary_view(summing.summary())
 
 
-def _rows(found: list[Line]) -> list[HistoryRow]:
+def _rows(found: list[HistoryEntry]) -> list[HistoryRow]:
     return [history_row(line) for line in found]
 
 
@@ -97,7 +97,7 @@ async def _read(
     wanted: Filter,
     after: Cursor | None,
     limit: int,
-    make: Callable[[list[Line]], T],
+    make: Callable[[list[HistoryEntry]], T],
     *,
     is_first: bool = True,
 ) -> tuple[T, str | None]:
@@ -112,7 +112,7 @@ async def _read(
 
 
 async def _pages(
-    call: Call, wanted: Filter, after: Cursor | None, make: Callable[[list[Line]], T]
+    call: Call, wanted: Filter, after: Cursor | None, make: Callable[[list[HistoryEntry]], T]
 ) -> AsyncIterator[T]:
     """What is made of each page, to the end; nothing is held in between."""
     is_first = True
@@ -125,7 +125,7 @@ async def _pages(
 
 
 async def _in_csv(call: Call, wanted: Filter, after: Cursor | None, limit: int | None) -> AsyncIterator[bytes]:
-    def make(found: list[Line]) -> bytes:
+    def make(found: list[HistoryEntry]) -> bytes:
         return rows_of(_rows(found))
 
     if limit is not None:
@@ -177,7 +177,7 @@ def _tag(text: str | None) -> tuple[str, str | None] | None:
     return key, value if equals else None
 
 
-def _cursor(page: Page) -> Cursor | None:
+def _cursor(page: PageQuery) -> Cursor | None:
     if page.after is None:
         return None
     try:

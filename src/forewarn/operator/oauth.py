@@ -62,7 +62,7 @@ class DirectoryError(msgspec.Struct):
     correlation_id: str
 
 
-class Problem(NamedTuple):
+class OAuthProblem(NamedTuple):
     """Why no token is given, in the directory's words and numbers."""
 
     error: str
@@ -72,7 +72,7 @@ class Problem(NamedTuple):
     headers: Mapping[str, str] = {}
 
 
-def answer_problem(call: Call, problem: Problem) -> Response:
+def answer_problem(call: Call, problem: OAuthProblem) -> Response:
     """The problem in the directory's shape."""
     trace, asked = str(uuid.uuid4()), call.request.headers.get("client-request-id", "")
     now = f"{call.context.sign_in.now():%Y-%m-%d %H:%M:%SZ}"
@@ -89,12 +89,12 @@ def answer_problem(call: Call, problem: Problem) -> Response:
     )
 
 
-def judge_tenant(call: Call, error: str = "invalid_request", also: set[str] | None = None) -> Problem | None:
+def judge_tenant(call: Call, error: str = "invalid_request", also: set[str] | None = None) -> OAuthProblem | None:
     """No, if the tenant in the path is none of ours."""
     tenant = call.path("tenant").lower()
     if tenant in {call.context.sign_in.tenant.lower(), *(also or ())}:
         return None
-    return Problem(error, 90002, f"Tenant '{tenant}' not found. It is {call.context.sign_in.tenant}.")
+    return OAuthProblem(error, 90002, f"Tenant '{tenant}' not found. It is {call.context.sign_in.tenant}.")
 
 
 def issuer_of(call: Call) -> str:
@@ -102,18 +102,18 @@ def issuer_of(call: Call) -> str:
     return f"{base_of(call.request.scope)}/{call.context.sign_in.tenant}/v2.0"
 
 
-def _read_form(call: Call, raw: bytes) -> dict[str, str] | Problem:
+def _read_form(call: Call, raw: bytes) -> dict[str, str] | OAuthProblem:
     kind = call.request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != _FORM:
-        return Problem("invalid_request", 900561, f"The body has to be a form: Content-Type: {_FORM}.")
+        return OAuthProblem("invalid_request", 900561, f"The body has to be a form: Content-Type: {_FORM}.")
     try:
         text = raw.decode()
         pairs = parse_qsl(text, keep_blank_values=True, strict_parsing=bool(text), max_num_fields=_MOST_FIELDS)
     except ValueError:
-        return Problem("invalid_request", 900023, "The body is not a form that can be read.")
+        return OAuthProblem("invalid_request", 900023, "The body is not a form that can be read.")
     form = dict(pairs)
     if len(form) != len(pairs):
-        return Problem("invalid_request", 900023, "The body names a parameter twice.")
+        return OAuthProblem("invalid_request", 900023, "The body names a parameter twice.")
     return form
 
 
@@ -129,27 +129,31 @@ def _read_basic(header: str) -> tuple[str, str] | None:
     return (unquote_plus(client), unquote_plus(secret)) if colon else None
 
 
-def _audience(form: Mapping[str, str], here: str, *, is_v1: bool) -> str | Problem:
+def _audience(form: Mapping[str, str], here: str, *, is_v1: bool) -> str | OAuthProblem:
     """The service that the token is to be shown to: this one, or none."""
     name = "resource" if is_v1 else "scope"
     text = form.get(name, "")
     if not text:
-        return Problem(
+        return OAuthProblem(
             "invalid_request", 900144, f"The request body must contain the following parameter: '{name}'."
         )
     if "@" in text:  # and whatever stands before it is not repeated
-        return Problem("invalid_resource", 500011, f"The {name} holds a user's name; it is an address alone.")
+        return OAuthProblem("invalid_resource", 500011, f"The {name} holds a user's name; it is an address alone.")
     if not is_v1:
         if not text.endswith(_DEFAULT) or " " in text:
-            return Problem("invalid_scope", 1002012, "The scope has to be one address, followed by /.default.")
+            return OAuthProblem(
+                "invalid_scope", 1002012, "The scope has to be one address, followed by /.default."
+            )
         text = text.removesuffix(_DEFAULT)
     audience = _address_in(text)
     if audience is None:
-        return Problem(
+        return OAuthProblem(
             "invalid_resource", 500011, f"The {name} names no service: it is an address, like https://..."
         )
     if audience != here and not _is_same_machine(audience, here):
-        return Problem("invalid_resource", 500011, f"The {name} {audience} is not this service, which is {here}.")
+        return OAuthProblem(
+            "invalid_resource", 500011, f"The {name} {audience} is not this service, which is {here}."
+        )
     return audience
 
 
@@ -175,15 +179,17 @@ def _is_same_machine(one: str, other: str) -> bool:
     return False
 
 
-def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | Problem:
+def _client(call: Call, form: Mapping[str, str]) -> tuple[str, str] | OAuthProblem:
     basic = _read_basic(call.request.headers.get("authorization", ""))
     if basic is not None:
         if "client_secret" in form:
-            return Problem("invalid_request", 900023, "The secret is sent twice, as HTTP Basic and in the body.")
+            return OAuthProblem(
+                "invalid_request", 900023, "The secret is sent twice, as HTTP Basic and in the body."
+            )
         return basic
     for name in ("client_id", "client_secret"):
         if not form.get(name):
-            return Problem(
+            return OAuthProblem(
                 "invalid_client" if name == "client_secret" else "invalid_request",
                 7000218 if name == "client_secret" else 900144,
                 f"The request body must contain the following parameter: '{name}'.",
@@ -197,16 +203,16 @@ def _one_line(secret: str) -> str:
     return secret.removesuffix("\n").removesuffix("\r")
 
 
-def _refused(stranger: Stranger) -> Problem:
+def _refused(stranger: Stranger) -> OAuthProblem:
     if stranger.wait_seconds:
-        return Problem(
+        return OAuthProblem(
             "temporarily_unavailable",
             50196,
             f"{stranger.reason} Too many wrong ones came from this address; wait {stranger.wait_seconds} s.",
             HTTPStatus.TOO_MANY_REQUESTS,
             {"Retry-After": str(stranger.wait_seconds)},
         )
-    return Problem(
+    return OAuthProblem(
         "invalid_client",
         7000215,
         f"{stranger.reason} A principal is made with: forewarn principal create --role ROLE --name NAME.",
@@ -215,30 +221,30 @@ def _refused(stranger: Stranger) -> Problem:
     )
 
 
-def _judge_grant(form: Mapping[str, str]) -> Problem | None:
+def _judge_grant(form: Mapping[str, str]) -> OAuthProblem | None:
     grant = form.get("grant_type")
     if not grant:
-        return Problem(
+        return OAuthProblem(
             "invalid_request", 900144, "The request body must contain the following parameter: 'grant_type'."
         )
     if grant != "client_credentials":
-        return Problem("unsupported_grant_type", 70003, "The only grant type here is 'client_credentials'.")
+        return OAuthProblem("unsupported_grant_type", 70003, "The only grant type here is 'client_credentials'.")
     return None
 
 
-def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | Problem | Stranger:
+def _issue(call: Call, raw: bytes, *, is_v1: bool) -> dict[str, Any] | OAuthProblem | Stranger:
     if problem := judge_tenant(call):
         return problem
     form = _read_form(call, raw)
-    if isinstance(form, Problem):
+    if isinstance(form, OAuthProblem):
         return form
     if problem := _judge_grant(form):
         return problem
     audience = _audience(form, base_of(call.request.scope), is_v1=is_v1)
-    if isinstance(audience, Problem):
+    if isinstance(audience, OAuthProblem):
         return audience
     client = _client(call, form)
-    if isinstance(client, Problem):
+    if isinstance(client, OAuthProblem):
         return client
     sign_in = call.context.sign_in
     found = sign_in.recognise_client(*client, address_of(call.request.scope))
@@ -289,7 +295,7 @@ async def give_token(is_v1: bool, call: Call, raw: bytes) -> Response:  # noqa: 
     if isinstance(outcome, Stranger):
         await call.context.sign_in.make_wait(outcome)
         outcome = _refused(outcome)
-    if isinstance(outcome, Problem):
+    if isinstance(outcome, OAuthProblem):
         return answer_problem(call, outcome)
     return Response(msgspec.json.encode(outcome), headers=_NO_STORE, media_type="application/json")
 

@@ -17,7 +17,7 @@ from forewarn.core.refusal import Code
 from forewarn.wire.rest import ErrorBody, ErrorDetail
 
 
-class Trouble(StrEnum):
+class TroubleCode(StrEnum):
     """Why it was refused, where no rule of the core was asked."""
 
     UNAUTHENTICATED = "Unauthenticated"
@@ -53,19 +53,21 @@ OCCASIONS = MappingProxyType(
             HTTPStatus.BAD_REQUEST, "the request makes no sense by itself: its JSON, a member, a parameter"
         ),
         Code.AMBIGUOUS: Occasion(HTTPStatus.BAD_REQUEST, "the beginning of an id fits several"),
-        Trouble.UNAUTHENTICATED: Occasion(
+        TroubleCode.UNAUTHENTICATED: Occasion(
             HTTPStatus.UNAUTHORIZED, "one has to sign in, and no token was sent, or one that is no good"
         ),
-        Trouble.ROLE_TOO_SMALL: Occasion(HTTPStatus.FORBIDDEN, "the route needs a larger role"),
-        Trouble.FOREIGN_HOST: Occasion(
+        TroubleCode.ROLE_TOO_SMALL: Occasion(HTTPStatus.FORBIDDEN, "the route needs a larger role"),
+        TroubleCode.FOREIGN_HOST: Occasion(
             HTTPStatus.FORBIDDEN, "nobody has to sign in, and `Host` does not name this machine"
         ),
-        Trouble.FOREIGN_ORIGIN: Occasion(HTTPStatus.FORBIDDEN, "`Origin` is another page's, signed in or not"),
+        TroubleCode.FOREIGN_ORIGIN: Occasion(HTTPStatus.FORBIDDEN, "`Origin` is another page's, signed in or not"),
         Code.NOT_FOUND: Occasion(
             HTTPStatus.NOT_FOUND, "there is no such path, VM, host, scope, event, operation or webhook"
         ),
-        Trouble.METHOD_NOT_ALLOWED: Occasion(HTTPStatus.METHOD_NOT_ALLOWED, "the path does not take the method"),
-        Trouble.TOO_SLOW: Occasion(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in time"),
+        TroubleCode.METHOD_NOT_ALLOWED: Occasion(
+            HTTPStatus.METHOD_NOT_ALLOWED, "the path does not take the method"
+        ),
+        TroubleCode.TOO_SLOW: Occasion(HTTPStatus.REQUEST_TIMEOUT, "the request did not arrive in time"),
         Code.BUSY: Occasion(HTTPStatus.CONFLICT, "something else is under way and stands in the way"),
         Code.NOT_ALLOWED: Occasion(HTTPStatus.CONFLICT, "a rule forbids it as things are"),
         Code.LIMIT_REACHED: Occasion(
@@ -74,39 +76,41 @@ OCCASIONS = MappingProxyType(
         ),
         Code.NOTICE_TOO_SHORT: Occasion(HTTPStatus.CONFLICT, "the notice is below the least of its kind"),
         Code.ILLEGAL_STEP: Occasion(HTTPStatus.CONFLICT, "the event or operation has gone too far for it"),
-        Trouble.BODY_TOO_LARGE: Occasion(
+        TroubleCode.BODY_TOO_LARGE: Occasion(
             HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "the body is larger than any that a route takes"
         ),
-        Trouble.TARGET_TOO_LONG: Occasion(HTTPStatus.REQUEST_URI_TOO_LONG, "path and query are too long"),
-        Trouble.TOO_MANY_GUESSES: Occasion(
+        TroubleCode.TARGET_TOO_LONG: Occasion(HTTPStatus.REQUEST_URI_TOO_LONG, "path and query are too long"),
+        TroubleCode.TOO_MANY_GUESSES: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "too many tokens that are not known came from one address in a minute"
         ),
-        Trouble.TOO_MANY_PREVIEWS: Occasion(
+        TroubleCode.TOO_MANY_PREVIEWS: Occasion(
             HTTPStatus.TOO_MANY_REQUESTS, "previews of rollouts are made one at a time, and many wait already"
         ),
-        Trouble.HEAD_TOO_LARGE: Occasion(
+        TroubleCode.HEAD_TOO_LARGE: Occasion(
             HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "the request line and headers are too large or too many"
         ),
-        Trouble.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
-        Trouble.PLANE_DEAD: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"),
-        Trouble.NOT_READY: Occasion(
+        TroubleCode.INTERNAL: Occasion(HTTPStatus.INTERNAL_SERVER_ERROR, "a bug; the log has more"),
+        TroubleCode.PLANE_DEAD: Occasion(
+            HTTPStatus.SERVICE_UNAVAILABLE, "`/healthz`: the plane's thread has ended"
+        ),
+        TroubleCode.NOT_READY: Occasion(
             HTTPStatus.SERVICE_UNAVAILABLE, "`/readyz`: the store is unavailable, or the last tick failed"
         ),
-        Trouble.STORE_UNAVAILABLE: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "the store does not answer"),
-        Trouble.STOPPING: Occasion(
+        TroubleCode.STORE_UNAVAILABLE: Occasion(HTTPStatus.SERVICE_UNAVAILABLE, "the store does not answer"),
+        TroubleCode.STOPPING: Occasion(
             HTTPStatus.SERVICE_UNAVAILABLE, "the service ends; what was asked was not done"
         ),
-        Trouble.TOO_MANY_LISTENERS: Occasion(
+        TroubleCode.TOO_MANY_LISTENERS: Occasion(
             HTTPStatus.SERVICE_UNAVAILABLE, "`/v1/stream` has as many listeners as it may; see `Retry-After`"
         ),
-        Trouble.TOO_MANY_READS: Occasion(
+        TroubleCode.TOO_MANY_READS: Occasion(
             HTTPStatus.SERVICE_UNAVAILABLE, "too many requests read the store already; see `Retry-After`"
         ),
     }
 )
 
 
-def refuse(code: Code | Trouble, message: str, hint: str = "") -> Response:
+def refuse(code: Code | TroubleCode, message: str, hint: str = "") -> Response:
     """A refusal, in the shape that all of them have."""
     body = msgspec.json.encode(ErrorBody(ErrorDetail(code, message, hint)))
     return Response(body, OCCASIONS[code].status, media_type="application/json")

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from forewarn.control.plane import ControlPlane
 from forewarn.control.timekeeper import Timekeeper
 from forewarn.core.refusal import Code, Refusal
-from forewarn.operator.endpoint import Call, Endpoint, Nothing, Page
+from forewarn.operator.endpoint import Call, Endpoint, Nothing, PageQuery
 from forewarn.operator.filters import Malformed, page_of, text_of, word_of
 from forewarn.operator.fleet import PAGE, paged
 from forewarn.report.moment import Pace
@@ -55,7 +55,7 @@ def report_on_vm(conduct: GuestObserver, vm: str, known: Collection[str], pace: 
     return Report(pace, [report_on(notes, now, pace) for notes in conduct.notes_on([vm])], int(vm not in heard))
 
 
-def _report_on_all(conduct: GuestObserver, page: Page, known: list[str], pace: Pace) -> Report:
+def _report_on_all(conduct: GuestObserver, page: PageQuery, known: list[str], pace: Pace) -> Report:
     heard = conduct.heard()
     names, following = paged(heard, page)
     now = conduct.now()

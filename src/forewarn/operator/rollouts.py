@@ -30,13 +30,13 @@ from forewarn.operator.endpoint import (
     Endpoint,
     Handler,
     Nothing,
-    Page,
+    PageQuery,
     bad_cursor,
     bad_request,
     whole_number,
 )
 from forewarn.operator.fleet import PAGE
-from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.refusals import TroubleCode, refuse
 from forewarn.operator.roles import Role
 from forewarn.store import rollouts
 from forewarn.wire.rest import ONE_LINE
@@ -124,7 +124,7 @@ async def _preview(call: Call, wish: RolloutWish) -> PreviewView | Refusal | Res
     """The plan of a rollout. The plane only hands over its fleet, and goes on."""
     if call.context.previews.is_full:
         return refuse(
-            Trouble.TOO_MANY_PREVIEWS,
+            TroubleCode.TOO_MANY_PREVIEWS,
             "The preview is not made: it is done one at a time, and too many wait already.",
             "Try again in a minute.",
         )
@@ -190,7 +190,7 @@ async def list_all(call: Call, _: Nothing) -> RolloutList | Refusal:
 _Listed = tuple[Rollout, dict[TurnState, int] | None]  # how far it got, once it has ended
 
 
-def _read_page(connection: sa.Connection, *, states: list[RolloutState], page: Page) -> list[_Listed] | None:
+def _read_page(connection: sa.Connection, *, states: list[RolloutState], page: PageQuery) -> list[_Listed] | None:
     found = rollouts.list_rollouts(connection, states=states, after=page.after, limit=page.limit + 1)
     if found is None:
         return None

@@ -20,7 +20,7 @@ from forewarn.core.rollout import Rollout, Turn
 from forewarn.core.scope import Scope
 from forewarn.core.world import Changes, Entity
 from forewarn.operator.endpoint import Call, Endpoint, Nothing, OperatorContext
-from forewarn.operator.refusals import Trouble, refuse
+from forewarn.operator.refusals import TroubleCode, refuse
 from forewarn.operator.rollouts import view_of
 from forewarn.operator.waits import Waiting, Waits
 from forewarn.wire.rest import (
@@ -208,7 +208,7 @@ async def show_stream(call: Call, _: Nothing) -> Response:
     stream: Stream = call.request.app.state.stream
     if stream.is_full:
         answer = refuse(
-            Trouble.TOO_MANY_LISTENERS,
+            TroubleCode.TOO_MANY_LISTENERS,
             f"{MOST_LISTENERS} listen already.",
             "Close one of them, or try again later.",
         )

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from forewarn.control.push.asking import Wanted
+from forewarn.control.push.asking import WebhookWish
 from forewarn.control.push.webhooks import Account
 from forewarn.core.refusal import Refusal
 from forewarn.core.terms import Kind
@@ -137,7 +137,7 @@ async def show_webhook(call: Call, _: Nothing) -> WebhookView | Refusal:
 async def add_webhook(call: Call, body: WebhookBody) -> WebhookAdded | Refusal:
     """Add one; its secret is told unless it was given."""
     book = call.context.webhooks
-    wanted = Wanted(body.url, body.format, body.secret, tuple(body.kinds), tuple(body.scopes))
+    wanted = WebhookWish(body.url, body.format, body.secret, tuple(body.kinds), tuple(body.scopes))
 
     def add() -> WebhookAdded | Refusal:
         made = book.add(wanted, call.actor)

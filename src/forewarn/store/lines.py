@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from forewarn.core.event import Event
-from forewarn.core.history import Line
+from forewarn.core.history import HistoryEntry
 from forewarn.core.operation import Attempt, Operation
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Kind
@@ -88,7 +88,7 @@ EVERYTHING = Filter()
 
 def list_history(
     connection: sa.Connection, wanted: Filter = EVERYTHING, *, after: Cursor | None = None, limit: int
-) -> list[tuple[Cursor, Line]]:
+) -> list[tuple[Cursor, HistoryEntry]]:
     """What has ended, newest first: each event, and each operation that made none."""
     return _with_values(connection, find_rows(connection, wanted, after=after, limit=limit))
 
@@ -205,7 +205,7 @@ def _has_tag(key: str, value: str | None) -> sa.ColumnElement[bool]:
     return sa.exists(found if value is None else found.where(each.c.value == value))
 
 
-def _with_values(connection: sa.Connection, rows: Sequence[Any]) -> list[tuple[Cursor, Line]]:
+def _with_values(connection: sa.Connection, rows: Sequence[Any]) -> list[tuple[Cursor, HistoryEntry]]:
     found_events = {
         row.id: _EVENTS.decode(row)
         for row in _named(connection, events, events.c.id, [row.id for row in rows if row.id is not None])
@@ -219,10 +219,10 @@ def _with_values(connection: sa.Connection, rows: Sequence[Any]) -> list[tuple[C
         done.setdefault(row.operation, {})[row.vm] = _ATTEMPTS.decode(row)
     guests = machines_among(connection, {each.approved_by for each in found_events.values()} - {None})
 
-    def line(operation: Operation, event: Event | None) -> Line:
+    def line(operation: Operation, event: Event | None) -> HistoryEntry:
         touched = done.get(operation.id, {})
         resources = event.resources if event else operation.targets
-        return Line(
+        return HistoryEntry(
             operation,
             event,
             tuple(touched[vm] for vm in resources if vm in touched),

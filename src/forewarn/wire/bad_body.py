@@ -23,14 +23,14 @@ _MISSES = {">=": "less than", ">": "not more than", "<=": "more than", "<": "not
 _REMEDIES = {">=": "at least", ">": "more than", "<=": "at most", "<": "less than"}
 
 
-class Fault(NamedTuple):
+class BodyFault(NamedTuple):
     """What is wrong, and what to do; as the end of a sentence, and as a sentence."""
 
     what: str
     remedy: str
 
 
-def explain(problem: msgspec.ValidationError, expected: Any) -> Fault:  # noqa: ANN401 - a type
+def explain(problem: msgspec.ValidationError, expected: Any) -> BodyFault:  # noqa: ANN401 - a type
     """What msgspec found, in words for whoever wrote the body."""
     text = str(problem)
     placed = _WHERE.fullmatch(text)
@@ -38,20 +38,20 @@ def explain(problem: msgspec.ValidationError, expected: Any) -> Fault:  # noqa: 
     kind, name = _at(expected, path), path.lstrip(".")
     if choice := _CHOICE.fullmatch(what):
         if known := choices_of(kind):
-            return Fault(f"{name} is {choice['value']}", f"It can be {either(known)}.")
+            return BodyFault(f"{name} is {choice['value']}", f"It can be {either(known)}.")
     elif unknown := _UNKNOWN.fullmatch(what):
         if known := _members(kind):
             question = did_you_mean(unknown["name"], known)
             remedy = f"{question} It can have {either(known)}.".lstrip()
-            return Fault(f"{name or 'it'} has no member {unknown['name']!r}", remedy)
+            return BodyFault(f"{name or 'it'} has no member {unknown['name']!r}", remedy)
     elif bound := _BOUND.fullmatch(what):
         sign, limit = bound["sign"], bound["limit"]
-        return Fault(f"{name} is {_MISSES[sign]} {limit}", f"Ask for {_REMEDIES[sign]} {limit}.")
+        return BodyFault(f"{name} is {_MISSES[sign]} {limit}", f"Ask for {_REMEDIES[sign]} {limit}.")
     elif what == "Invalid RFC3339 encoded datetime":
-        return Fault(f"{name} is no instant", "Write it like 2026-03-02T22:00:00Z.")
+        return BodyFault(f"{name} is no instant", "Write it like 2026-03-02T22:00:00Z.")
     elif " matching regex " in what and _is_one_line(kind):
-        return Fault(f"{name} has a line break or another control character", "Write it in one line.")
-    return Fault(text, "See /openapi.json for what it may hold.")
+        return BodyFault(f"{name} has a line break or another control character", "Write it in one line.")
+    return BodyFault(text, "See /openapi.json for what it may hold.")
 
 
 def _variants(kind: Any) -> Iterator[Any]:  # noqa: ANN401 - a type

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import msgspec
 
-from forewarn.core.history import Approver, Line, Spread, Summary
+from forewarn.core.history import Approver, HistoryEntry, Spread, Summary
 from forewarn.core.phase import Phase
 from forewarn.core.terms import Cause, Kind, Source
 from forewarn.core.world import AuditEntry
@@ -78,7 +78,7 @@ class DeedView(msgspec.Struct):
     event: str | None
 
 
-def history_row(line: Line) -> HistoryRow:
+def history_row(line: HistoryEntry) -> HistoryRow:
     """One line: an event that has ended, or an operation that made none."""
     operation, event, about = line.operation, line.event, line.about
     interruptions = line.interruptions

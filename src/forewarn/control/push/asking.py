@@ -17,7 +17,7 @@ _LIKE_THIS = "Write it like https://receiver.example/hook."
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WebhookWish:
     """A webhook that is asked for."""
 
     url: str
@@ -30,7 +30,7 @@ class Wanted:
         return "<Wanted webhook>"
 
 
-def judge(wanted: Wanted, scopes: Container[str]) -> Refusal | None:
+def judge(wanted: WebhookWish, scopes: Container[str]) -> Refusal | None:
     """Whether there may be such a webhook."""
     unknown = [scope for scope in wanted.scopes if scope not in scopes]
     if unknown:

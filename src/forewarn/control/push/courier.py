@@ -17,8 +17,8 @@ from typing import Protocol
 
 from forewarn import __version__
 from forewarn.clock import SystemClock
-from forewarn.control.push.line import Line, Patience
-from forewarn.control.push.sending import HttpSender, Reply, Sender
+from forewarn.control.push.delivery_queue import DeliveryQueue, RetryPolicy
+from forewarn.control.push.sending import HttpSender, Sender, WebhookReply
 from forewarn.logs import get_logger
 from forewarn.store.webhooks import Delivery, Format, Webhook
 from forewarn.wire.push import cloudevents, eventgrid
@@ -35,7 +35,7 @@ _MEDIA_TYPES = {Format.CLOUDEVENTS: cloudevents.MEDIA_TYPE, Format.EVENTGRID: ev
 class Means:
     """What workers work with; a test hands in its own."""
 
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     make_sender: Callable[[], Sender] = field(default=lambda: HttpSender(10.0))
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = field(default=SystemClock().now)
@@ -67,7 +67,7 @@ class Worker:
         self._means = means
         self._settled = settled
         self._sender = means.make_sender()
-        self._line = Line()
+        self._line = DeliveryQueue()
         self._turn = threading.Condition()
         self._is_ending = False
         self._thread = threading.Thread(target=self._run, name=f"webhook {webhook.id}", daemon=True)
@@ -110,7 +110,7 @@ class Worker:
                 self._settle(delivery, self._send(delivery))
             except Exception as problem:  # a bug must not end the worker; it counts as a try
                 log.exception("delivery failed", webhook=self.webhook.id, delivery=delivery.number)
-                self._settle(delivery, Reply(f"failed through a bug: {type(problem).__name__}"))
+                self._settle(delivery, WebhookReply(f"failed through a bug: {type(problem).__name__}"))
 
     def _next(self) -> Delivery | None:
         """What is due next, as soon as it is; None at the end."""
@@ -123,10 +123,10 @@ class Worker:
                 self._turn.wait(None if due is None else due - now)
         return None
 
-    def _send(self, delivery: Delivery) -> Reply:
+    def _send(self, delivery: Delivery) -> WebhookReply:
         return _post(self._sender, self.webhook, delivery.message, delivery.body.encode(), self._means.now())
 
-    def _settle(self, delivery: Delivery, reply: Reply) -> None:
+    def _settle(self, delivery: Delivery, reply: WebhookReply) -> None:
         if not reply.problem:
             self._arrived(delivery)
         elif not self._is_ending:  # what was cut off was no try
@@ -141,7 +141,7 @@ class Worker:
         with self._turn:
             self._line.leave(delivery, self._means.monotonic())
 
-    def _failed(self, delivery: Delivery, reply: Reply) -> None:
+    def _failed(self, delivery: Delivery, reply: WebhookReply) -> None:
         means, patience = self._means, self._means.patience
         self.standing.failed += 1
         if not self.standing.problem:
@@ -161,7 +161,7 @@ class Worker:
             self._line.put_back(tried, now + max(patience.pause(tried.tries, means.chance()), wanted))
 
 
-def _post(sender: Sender, webhook: Webhook, message: str, body: bytes, now: datetime) -> Reply:
+def _post(sender: Sender, webhook: Webhook, message: str, body: bytes, now: datetime) -> WebhookReply:
     """Send one signed message."""
     headers = {
         "Content-Type": _MEDIA_TYPES[webhook.format],
@@ -178,7 +178,7 @@ def _post(sender: Sender, webhook: Webhook, message: str, body: bytes, now: date
 class WebhookTestReply:
     """How the test of a webhook went."""
 
-    reply: Reply
+    reply: WebhookReply
     seconds: float
 
 
@@ -251,7 +251,7 @@ class Courier:
                 reply = _post(sender, webhook, message, body, self._means.now())
             except Exception as problem:  # a bug must not leave the caller waiting
                 log.exception("webhook test failed", webhook=webhook.id)
-                reply = Reply(f"failed through a bug: {type(problem).__name__}")
+                reply = WebhookReply(f"failed through a bug: {type(problem).__name__}")
             with self._lock:
                 del self._tests[webhook.id]
             future.set_result(WebhookTestReply(reply, self._means.monotonic() - began))

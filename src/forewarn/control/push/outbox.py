@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
 
-from forewarn.core.bulletin import Bulletin, WebhookTestMessage, bulletins
+from forewarn.core.bulletin import Bulletin, Owner, WebhookTestMessage, bulletins, owners_that_go
 from forewarn.core.draft import Draft
 from forewarn.store import webhooks
 from forewarn.store.sql import Transaction
@@ -23,6 +23,7 @@ class Outbox:
 
     def __init__(self, site: Site) -> None:
         self.webhooks: tuple[Webhook, ...] = ()
+        self._gone: dict[str, Owner] = {}  # of scopes that went, for the last that is to be told of them
         self._render: dict[Format, Render] = {
             Format.CLOUDEVENTS: cloudevents.render,
             Format.EVENTGRID: lambda bulletin: eventgrid.render(bulletin, site),
@@ -36,6 +37,7 @@ class Outbox:
         """Keep with a commit what is to be told of it."""
         if self.webhooks:
             webhooks.queue(transaction, list(self._deliveries(transaction, draft)))
+            self._gone |= owners_that_go(draft)
 
     def render_test(self, notice: WebhookTestMessage, webhook: Webhook) -> bytes:
         """A test message in the form of the webhook."""
@@ -53,10 +55,14 @@ class Outbox:
                 yield Delivery(number, webhook.id, told.id, event.id, event.phase, body, told.at)
 
     def _with_owner(self, transaction: Transaction, bulletin: Bulletin) -> Bulletin:
-        """Who deletes a machine is told of it after the world has forgotten the machine; the store has not."""
+        """Who deletes a machine is told of it after the world has forgotten the machine.
+
+        The store is asked only for one that went before this service was started.
+        """
         if bulletin.owner is not None:
             return bulletin
-        return replace(bulletin, owner=webhooks.find_owner(transaction, bulletin.event.scope))
+        scope = bulletin.event.scope
+        return replace(bulletin, owner=self._gone.pop(scope, None) or webhooks.find_owner(transaction, scope))
 
 
 def is_for(webhook: Webhook, bulletin: Bulletin) -> bool:

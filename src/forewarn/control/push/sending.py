@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from forewarn.control.http_call import HttpCall
 
 
-class Reply(NamedTuple):
+class WebhookReply(NamedTuple):
     """How it ended: nothing to complain of, or why it did not arrive."""
 
     problem: str = ""
@@ -21,7 +21,7 @@ class Reply(NamedTuple):
 class Sender(Protocol):
     """What a worker sends with; one request at a time."""
 
-    def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookReply:
         """Post the body there."""
 
     def cut(self) -> None:
@@ -37,25 +37,25 @@ class HttpSender:
         self._trust: ssl.SSLContext | None = None  # made when it is first needed
         self._is_cut = False
 
-    def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> Reply:
+    def send(self, url: str, body: bytes, headers: Mapping[str, str]) -> WebhookReply:
         """Post the body there; every answer but 2xx is a failure."""
         if url.startswith("https:"):
             self._trust = self._trust or ssl.create_default_context()
         try:
             self._call = HttpCall(url, self._timeout, self._trust)
             if self._is_cut:
-                return Reply("was not tried: the service is stopping")
+                return WebhookReply("was not tried: the service is stopping")
             answer = self._call.make("POST", body, headers)
         except TimeoutError:
-            return Reply(f"did not answer within {self._timeout:g} s")
+            return WebhookReply(f"did not answer within {self._timeout:g} s")
         except (OSError, http.client.HTTPException, ValueError) as problem:
-            return Reply(_in_words(problem))
+            return WebhookReply(_in_words(problem))
         finally:
             self._call = None
         if 200 <= answer.status < 300:  # noqa: PLR2004 - the statuses of success
-            return Reply(status=answer.status)
+            return WebhookReply(status=answer.status)
         pause = _retry_seconds(answer.getheader("Retry-After"))
-        return Reply(f"answered {answer.status}", pause, answer.status)
+        return WebhookReply(f"answered {answer.status}", pause, answer.status)
 
     def cut(self) -> None:
         """End a request that is under way, from another thread, and let there be no other."""

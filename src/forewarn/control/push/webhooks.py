@@ -13,7 +13,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from forewarn.control.plane import ControlPlane
-from forewarn.control.push.asking import Wanted, judge
+from forewarn.control.push.asking import WebhookWish, judge
 from forewarn.control.push.courier import Courier, Settled, Standing, WebhookTestReply
 from forewarn.control.push.outbox import Outbox
 from forewarn.core.bulletin import WebhookTestMessage
@@ -177,7 +177,7 @@ class Webhooks:
     def _account(self, webhook: Webhook) -> Account:
         return Account(webhook, *self._courier.standing(webhook.id), self._dead.get(webhook.id, 0))
 
-    def add(self, wanted: Wanted, actor: str) -> Webhook | Refusal:
+    def add(self, wanted: WebhookWish, actor: str) -> Webhook | Refusal:
         """A new webhook, which is told of all that is committed after this returns."""
         if refusal := judge(wanted, self._plane.world.scopes):
             return refusal
@@ -197,7 +197,7 @@ class Webhooks:
         self._outbox.webhooks = tuple(sorted((*known, webhook), key=webhooks.oldest_first))
         return webhook
 
-    def _make(self, wanted: Wanted, actor: str) -> Webhook:
+    def _make(self, wanted: WebhookWish, actor: str) -> Webhook:
         secret = wanted.secret or SECRET_PREFIX + secrets.token_urlsafe(_SECRET_BYTES)
         kinds = tuple(str(kind) for kind in wanted.kinds)
         made, now = secrets.token_hex(_ID_BYTES), self._plane.clock.now()

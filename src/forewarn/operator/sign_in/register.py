@@ -30,7 +30,7 @@ _LONGEST = timedelta(days=36525)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CredentialWish:
     """A credential that is asked for."""
 
     kind: CredentialKind
@@ -64,7 +64,7 @@ class Register:
             found = _read(transaction)
         self._keyring.hold(*found)
 
-    def create(self, wanted: Wanted, actor: str) -> Issued | Refusal:
+    def create(self, wanted: CredentialWish, actor: str) -> Issued | Refusal:
         """A new credential; in force when this returns."""
         if refusal := _judge(wanted):
             return refusal
@@ -83,7 +83,7 @@ class Register:
         self._keyring.hold(*found)
         return issued
 
-    def _make(self, wanted: Wanted, actor: str) -> Issued:
+    def _make(self, wanted: CredentialWish, actor: str) -> Issued:
         secret = secrets.token_urlsafe(_SECRET_BYTES)
         if wanted.kind is CredentialKind.TOKEN:
             secret = TOKEN_PREFIX + secret
@@ -117,7 +117,7 @@ def _read(transaction: Transaction) -> tuple[list[Credential], bytes | None]:
     return credentials.read(transaction), credentials.signing_key(transaction)
 
 
-def _judge(wanted: Wanted) -> Refusal | None:
+def _judge(wanted: CredentialWish) -> Refusal | None:
     if not _NAME.fullmatch(wanted.name):
         return Refusal(
             Code.BAD_REQUEST,
@@ -139,7 +139,7 @@ def _judge(wanted: Wanted) -> Refusal | None:
     return None
 
 
-def _judge_name(wanted: Wanted, known: list[Credential]) -> Refusal | None:
+def _judge_name(wanted: CredentialWish, known: list[Credential]) -> Refusal | None:
     """A name is one credential's, of whatever kind, until that is revoked: the audit knows it by its name."""
     for each in known:
         if each.name == wanted.name and each.revoked_at is None:

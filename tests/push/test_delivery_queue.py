@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from forewarn.control.push.line import Line, Patience
+from forewarn.control.push.delivery_queue import DeliveryQueue, RetryPolicy
 from tests.push.samples import delivery
 
 
-def drain(line: Line, now: float) -> list[int]:
+def drain(line: DeliveryQueue, now: float) -> list[int]:
     """All that is due, each of which arrives."""
     found = []
     while (each := line.take(now)) is not None:
@@ -16,7 +16,7 @@ def drain(line: Line, now: float) -> list[int]:
 
 
 def test_what_is_due_comes_in_the_order_in_which_it_happened():
-    line = Line()
+    line = DeliveryQueue()
     for number, event in ((1, "A"), (2, "B"), (3, "A")):
         line.join(delivery(number, event), 0.0)
 
@@ -26,7 +26,7 @@ def test_what_is_due_comes_in_the_order_in_which_it_happened():
 
 
 def test_the_next_of_an_event_waits_for_the_one_before_it_and_other_events_do_not():
-    line = Line()
+    line = DeliveryQueue()
     for number, event in ((1, "A"), (2, "A"), (3, "B")):
         line.join(delivery(number, event), 0.0)
     first = line.take(0.0)
@@ -44,7 +44,7 @@ def test_the_next_of_an_event_waits_for_the_one_before_it_and_other_events_do_no
 
 
 def test_one_in_hand_is_not_given_out_again():
-    line = Line()
+    line = DeliveryQueue()
     line.join(delivery(1), 0.0)
 
     first, second = line.take(0.0), line.take(0.0)
@@ -55,7 +55,7 @@ def test_one_in_hand_is_not_given_out_again():
 
 
 def test_pauses_double_up_to_a_limit_and_chance_makes_them_shorter_by_half_at_most():
-    patience = Patience(first_seconds=1.0, most_seconds=600.0)
+    patience = RetryPolicy(first_seconds=1.0, most_seconds=600.0)
 
     longest = [patience.pause(tries, 1.0) for tries in range(1, 13)]
 
@@ -65,7 +65,7 @@ def test_pauses_double_up_to_a_limit_and_chance_makes_them_shorter_by_half_at_mo
 
 
 def test_a_delivery_is_tried_for_about_a_day():
-    patience = Patience()
+    patience = RetryPolicy()
 
     seconds = sum(patience.pause(tries, 0.5) for tries in range(1, patience.tries))
 

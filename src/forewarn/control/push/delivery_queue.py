@@ -14,7 +14,7 @@ from forewarn.store.webhooks import Delivery
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class RetryPolicy:
     """How long and how often a delivery is tried: at once, then twice as late each time, up to a limit."""
 
     first_seconds: float = 1.0
@@ -31,7 +31,7 @@ class Patience:
         return tries >= self.tries
 
 
-class Line:
+class DeliveryQueue:
     """Deliveries of one webhook by the moment at which they are due."""
 
     def __init__(self) -> None:
