@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-from forewarn.agent import rules
 from forewarn.agent.case import Case, Direction
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
@@ -118,7 +117,6 @@ class Kept:
             Names(),
             self.journal,
             find=self.stage.find,
-            choose=self._choose,
             boot=self._boot,
         )
         watcher = Watcher(metadata, clock, settings, self.keeper.send, self.keeper.send)
@@ -131,10 +129,6 @@ class Kept:
         watcher.look_again()
         watching.join(60)
         self.journal.close()
-
-    def _choose(self, event: Any, vm: str) -> tuple[str, str]:
-        choice = rules.choose(event, vm, self.settings.rules, self.settings.profiles)
-        return choice.profile.name, choice.why
 
     def stop(self) -> None:
         self._stop.set()

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Optional
 
 from forewarn import __version__
-from forewarn.agent import handlers, rules
+from forewarn.agent import handlers
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
-from forewarn.agent.events import Event, Sighting
+from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.proc import boot_id, see_how_children_end
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper
@@ -47,7 +47,8 @@ OpenJournal = Callable[[Optional[Path]], Journal]
 def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
     """Run until SIGTERM, SIGINT or SIGHUP. 0: stopped as asked; 1: could not begin, which was said."""
     with ExitStack() as at_the_end:
-        at_the_end.callback(begin_logging(settings, secrets_of(settings, handlers.find)).close)
+        outlet = begin_logging(settings, secrets_of(settings, handlers.find))
+        at_the_end.callback(outlet.close)
         for warning in settings.warnings:
             log.warning("%s", warning)
         try:
@@ -55,6 +56,7 @@ def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal =
         except (CannotBegin, JournalProblem, Held) as problem:
             log.error("%s", problem)  # noqa: TRY400 - the sentence is all there is to say
             return 1
+        outlet.conceal(agent.keeper.secrets)
         agent.run()
     return 0
 
@@ -81,7 +83,6 @@ class Agent:
             Names(settings.names, hostname),
             journal,
             find=handlers.find,
-            choose=_chooser(settings),
             boot=boot,
             notifier=self._notifier,
         )
@@ -178,14 +179,6 @@ class Agent:
             log.warning("%s The dry run goes on without.", sentence)  # beside the agent that it is tried out for
             return
         at_the_end.callback(listener.close)
-
-
-def _chooser(settings: Settings) -> Callable[[Event, str], tuple[str, str]]:
-    def choose(event: Event, vm: str) -> tuple[str, str]:
-        choice = rules.choose(event, vm, settings.rules, settings.profiles)
-        return choice.profile.name, choice.why
-
-    return choose
 
 
 def _own_state(place: Path, at_the_end: ExitStack) -> str:

@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.agent import rules
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
-from forewarn.agent.events import Event
 from forewarn.agent.journal import Journal
 from forewarn.agent.keeper import Keeper
 from forewarn.agent.messages import Named, Nudge
@@ -82,17 +80,12 @@ class _Agent:
             Names(),
             journal,
             find=self._plays.find,
-            choose=self._choose,
             boot="b-1",
         )
         self._keeper._inbox = Inbox(self._hours)  # type: ignore[assignment]
         self._is_made.set()
         self._keeper.run(self._stop)
         journal.close()
-
-    def _choose(self, event: Event, vm: str) -> tuple[str, str]:
-        choice = rules.choose(event, vm, self._told.rules, self._told.profiles)
-        return choice.profile.name, choice.why
 
     def died(self) -> list[str]:
         return [thread.name for thread in self.threads if not thread.is_alive()]
