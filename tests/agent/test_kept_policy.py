@@ -19,24 +19,18 @@ from forewarn.agent.case import Case, Outcome
 from forewarn.agent.case_form import write_case
 from forewarn.agent.config import read_settings
 from forewarn.agent.config_secrets import find_secret
-from forewarn.agent.effects import memory_of
 from forewarn.agent.handlers.base import Option, Result, Task
 from forewarn.agent.journal import Journal
-from forewarn.agent.orders import Order, Refusal, Verb, give
+from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.policy import Approval, Policy, Profile, Rule, SecretOption
 from forewarn.agent.policy_form import read_policy, write_policy
-from forewarn.agent.scene import Scene
-from forewarn.agent.superseded import profile_of
 from tests.agent.azure import Azure, event
-from tests.agent.kept import BAD, Kept, Stage, kept
+from tests.agent.kept import Kept, Stage, kept
 from tests.agent.little_world import (
     DO,
     DONE,
-    FAILED,
     NOW,
-    SKIPPED,
     UNDO,
-    World,
     a_case,
     a_policy,
     a_profile,
@@ -50,7 +44,6 @@ NEW = {"command": ("drain", "new"), "undo": ("undrain", "new")}
 DRAIN = a_profile(a_step(options=OLD), approval=Approval.NEVER)
 EDITED = a_profile(a_step(options=NEW), approval=Approval.NEVER)
 NOTHING = a_profile(approval=Approval.NEVER)
-RESET = Order(Verb.RESET, "E1", "ann")
 RETRY = Order(Verb.RETRY, "E1", "ann")
 
 
@@ -169,146 +162,6 @@ def test_the_log_of_a_new_agent_names_events_that_keep_an_earlier_file(
 
     assert same == []
     assert (line.event, line.hint) == ("E1", "forewarn agent reset E1")
-
-
-# Reset.
-
-
-def test_reset_prepares_by_the_edited_file_and_undoes_each_as_it_was_done(azure: Azure, tmp_path: Path):
-    stage = Stage()
-    prepare(azure, tmp_path, stage)
-
-    with kept(azure.url, tmp_path, stage, EDITED) as agent:
-        agent.wait_for(is_prepared, "the journaled preparation")
-        before = len(stage.tasks)
-        agent.keeper.say(RESET)
-        agent.wait_for(lambda case: len(case.runs) > 1 and is_prepared(case), "the edited step")
-        finish(azure, agent, "E1")
-
-    assert before == 1
-    assert [each[1:] for each in by_options(stage)] == [
-        ("undrain", "do"),
-        ("new", "do"),
-        ("new", "undo"),
-        ("undrain", "undo"),
-    ]
-    memories = [task.memory for task in stage.tasks]
-    assert memories[0] == memories[3] != memories[1] == memories[2]
-
-
-def test_reset_outlives_the_agent(azure: Azure, tmp_path: Path):
-    stage = Stage()
-    prepare(azure, tmp_path, stage)
-    with kept(azure.url, tmp_path, stage, EDITED) as agent:
-        agent.wait_for(is_prepared, "the journaled preparation")
-        agent.keeper.say(RESET)
-        agent.wait_for(lambda case: len(case.runs) > 1 and is_prepared(case), "the edited step")
-    azure.show()
-
-    with kept(azure.url, tmp_path, stage, NOTHING) as agent:
-        agent.wait_until_closed()
-
-    assert [each[1:] for each in by_options(stage)[2:]] == [("new", "undo"), ("undrain", "undo")]
-
-
-def test_reset_does_not_repeat_a_step_that_was_not_edited():
-    world = World.of(DRAIN).see(an_event()).end("E1", "drain")
-    longer = replace(DRAIN, steps=(*DRAIN.steps, a_step("save", group=2)))
-
-    told, _ = give(world.cases["E1"], RESET, DRAIN, approves=True, policy=replace(a_policy(longer), rules=RULES))
-    world.cases["E1"] = told
-    world.settle()
-
-    assert world.acted == [("E1", "drain", DO), ("E1", "save", DO)]
-
-
-RULES = (Rule("drain"),)
-
-
-@pytest.mark.parametrize(
-    ("case", "policy"),
-    [
-        (a_case(policy=Policy(RULES, {"drain": DRAIN})), Policy(RULES, {"drain": DRAIN})),
-        (a_case(started_at=NOW), Policy(RULES, {"drain": EDITED})),
-        (a_case(ending="finished"), Policy(RULES, {"drain": EDITED})),
-    ],
-    ids=["nothing was edited", "it has started", "it is over"],
-)
-def test_reset_is_refused(case: Case, policy: Policy):
-    refusal = give(case, RESET, profile_of(case), approves=True, policy=policy)
-
-    assert isinstance(refusal, Refusal)
-    assert refusal.status == 409
-
-
-# Retry.
-
-
-def test_retry_runs_what_failed_again_with_all_its_tries():
-    world = (
-        World.of(replace(DRAIN, approval=Approval.AFTER_SUCCESS))
-        .see(an_event())
-        .end("E1", "drain", outcome=FAILED)
-    )
-
-    told, _ = give(world.cases["E1"], RETRY, DRAIN, approves=True)
-    world.cases["E1"] = told
-    world.settle().end("E1", "drain")
-
-    assert world.acted == 2 * [("E1", "drain", DO)]
-    assert world.approved == ["E1"]
-
-
-def test_retry_of_a_named_step_runs_it_again_though_it_was_done():
-    world = World.of(DRAIN).see(an_event()).end("E1", "drain")
-
-    told, _ = give(world.cases["E1"], replace(RETRY, step="drain"), DRAIN, approves=True)
-    world.cases["E1"] = told
-    world.settle()
-
-    assert world.running() == [("E1", "drain", DO)]
-    assert world.cases["E1"].prepared_at is None
-
-
-def test_retry_of_an_event_that_is_over_runs_its_failed_undo_again(azure: Azure, tmp_path: Path):
-    stage = Stage({"drain undo": lambda _: replace(BAD, is_uncertain=True)})
-    azure.show(event("E1"))
-    with kept(azure.url, tmp_path, stage, DRAIN) as agent:
-        agent.wait_for(is_prepared, "the preparation")
-        finish(azure, agent, "E1")
-        stage.parts = {}
-        agent.keeper.say(RETRY)
-        agent.wait_for(lambda case: case.run("drain", UNDO).outcome is DONE, "the undo")
-        agent.wait_until_closed()
-
-    assert [each[2] for each in by_options(stage)] == ["do", "undo", "undo"]
-
-
-@pytest.mark.parametrize(
-    ("runs", "step", "status"),
-    [
-        ({("drain", DO): a_run()}, "", 409),
-        ({("drain", DO): a_run(Outcome.BEGUN)}, "drain", 409),
-        ({}, "drain", 404),
-        ({("drain", DO): a_run(FAILED)}, "save", 404),
-    ],
-    ids=["nothing failed", "it runs", "it never ran", "there is no such step"],
-)
-def test_retry_is_refused(runs: dict[Any, Any], step: str, status: int):
-    case = a_case(runs=runs, policy=a_policy(DRAIN))
-
-    refusal = give(case, replace(RETRY, step=step), DRAIN, approves=True)
-
-    assert isinstance(refusal, Refusal)
-    assert refusal.status == status
-
-
-def test_a_step_that_was_left_out_is_asked_for_again_by_retry():
-    case = a_case(runs={("drain", DO): a_run(SKIPPED)}, policy=a_policy(DRAIN))
-
-    told, _ = give(case, replace(RETRY, step="drain"), DRAIN, approves=True)
-
-    assert told.run("drain") is None
 
 
 # Secrets.
@@ -496,111 +349,3 @@ def test_options_are_in_the_journal_for_its_owner_alone_and_shown_nowhere_else(t
     assert modes == {0o600}
     assert "undrain" not in json.dumps(write_case(case))
     assert "undrain" not in json.dumps(record_of(case, DRAIN))
-
-
-# A journal of the first form.
-
-
-_FORM_1 = (
-    "CREATE TABLE cases (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, closed_at REAL)"
-)
-
-
-def first_form(place: Path, *runs: dict[str, Any], **said: Any) -> None:
-    """A journal as the version before policies wrote it."""
-    body = write_case(a_case(**said))
-    run = write_case(a_case(runs={("drain", DO): a_run()}))["runs"][0]
-    plain = {name: value for name, value in run.items() if name not in {"of_step", "of_type"}}
-    body["runs"] = [{**plain, "profile": "drain", **each} for each in runs]
-    with closing(sqlite3.connect(place / "journal.db")) as rows, rows:
-        rows.execute(_FORM_1)
-        rows.execute("CREATE TABLE losses (journal TEXT NOT NULL)")
-        rows.execute("INSERT INTO cases (id, body) VALUES ('E1', ?)", (json.dumps(body),))
-        rows.execute("PRAGMA user_version = 1")
-
-
-def recipe(**said: Any) -> dict[str, Any]:
-    return {
-        "uses": "command",
-        "likeness": "345fc383",  # of OLD
-        "has_undo": True,
-        "options": {"command": ["drain"], "undo": ["undrain"]},
-        "group": 1,
-        "timeout_seconds": 60,
-        "retry_pause_seconds": 2,
-        "is_for_all_events": False,
-        "on": "prepare",
-        "of_type": "Reboot",
-        "retries": 0,
-        **said,
-    }
-
-
-def test_a_case_of_the_first_form_takes_the_file_once(azure: Azure, tmp_path: Path):
-    first_form(tmp_path, {"step": "drain", "recipe": recipe()})
-    stage = Stage()
-    azure.show(event("E1"))
-    with kept(azure.url, tmp_path, stage, DRAIN) as agent:
-        case = agent.wait_for(is_prepared, "the case")
-    azure.show()
-
-    with kept(azure.url, tmp_path, stage, NOTHING) as agent:
-        agent.wait_until_closed()
-
-    assert case.run("drain").of_type == "Reboot"
-    assert by_options(stage) == [("E1", "undrain", "undo")]
-
-
-@pytest.mark.parametrize(
-    ("run", "undone"),
-    [
-        ({"step": "drain", "recipe": recipe()}, [("E1", "undrain", "undo")]),
-        ({"step": "drain as done at 12:00:00Z", "recipe": recipe()}, [("E1", "undrain", "undo")]),
-        ({"step": "drain", "recipe": recipe(options=None)}, []),
-        ({"step": "gone", "recipe": None}, []),
-    ],
-    ids=["edited since", "kept under another name", "its options were secret", "nothing was noted"],
-)
-def test_what_the_first_form_noted_of_an_attempt_is_undone_by_that(
-    azure: Azure, tmp_path: Path, run: dict[str, Any], undone: list[Any]
-):
-    first_form(tmp_path, run, ending="finished", ended_at=NOW)
-    stage = Stage()
-    with kept(azure.url, tmp_path, stage, NOTHING) as agent:
-        over = agent.wait_for(
-            lambda case: (
-                case.run(run["step"], UNDO) is not None and case.run(run["step"], UNDO).outcome in {DONE, FAILED}
-            ),
-            "the undo",
-        )
-
-    assert by_options(stage) == undone
-    assert (over.run(run["step"], UNDO).outcome is DONE) is bool(undone)
-
-
-def test_options_of_the_first_form_that_were_secret_are_found_in_the_file_under_another_name(tmp_path: Path):
-    first_form(tmp_path, {"step": "drain", "recipe": recipe(options=None)})
-    renamed = a_policy(a_profile(replace(DRAIN.steps[0], name="out"), name="other"))
-
-    with closing(Journal(tmp_path)) as journal:
-        [case] = journal.load(renamed)
-
-    assert [(step.name, step.options, step.missing) for step in profile_of(case).superseded] == [
-        ("drain", OLD, "")
-    ]
-
-
-def test_a_journal_of_a_later_form_is_refused_and_this_form_is_later_than_the_first(tmp_path: Path):
-    with closing(Journal(tmp_path)) as journal:
-        journal.save(a_case())
-    with closing(sqlite3.connect(tmp_path / "journal.db")) as rows:
-        assert rows.execute("PRAGMA user_version").fetchone() == (2,)
-
-
-def test_a_step_keeps_its_memory_over_a_rotated_secret():
-    old, new = (secret_profile("k").steps[0] for _ in range(2))
-    rotated = replace(new, options={**new.options, "command": "rotated"})
-
-    places = {memory_of(step, Scene(a_case(), a_profile(step), (), NOW)) for step in (old, rotated)}
-
-    assert len(places) == 1
