@@ -11,7 +11,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from forewarn import __version__
 from forewarn.agent import handlers
@@ -23,7 +23,7 @@ from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper
 from forewarn.agent.listening import Listener, Responder
 from forewarn.agent.logs import begin_logging, secrets_of
-from forewarn.agent.messages import Leave, Named, Nudge
+from forewarn.agent.messages import Inbox, Leave, Named, Nudge
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
@@ -31,6 +31,9 @@ from forewarn.agent.ownership import Untrusted, own_user, refuse_foreign_directo
 from forewarn.agent.server import Desk
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Watcher
+
+if TYPE_CHECKING:
+    from forewarn.agent.peers import Others
 
 _NAME_PAUSES_SECONDS = (1, 5, 10, 30, 60, 300)  # between questions for this VM's name; the last one repeats
 
@@ -76,6 +79,9 @@ class Agent:
         hostname = socket.gethostname() if settings.uses_hostname else ""
         self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._notifier = Notifier()
+        inbox = Inbox()
+        self._watcher = Watcher(self._metadata, clock, settings, self._see, inbox.send)
+        others = _others(settings, clock, inbox, at_the_end)
         self.keeper = Keeper(
             settings,
             self._metadata,
@@ -84,11 +90,13 @@ class Agent:
             journal,
             find=handlers.find,
             boot=boot,
+            inbox=inbox,
+            look_again=self._watcher.look_again,
+            company=others,
             notifier=self._notifier,
         )
-        self._watcher = Watcher(self._metadata, clock, settings, self._see, self.keeper.send)
-        self.keeper.look_again = self._watcher.look_again
-        self._listen_to_peers(clock, at_the_end)
+        if settings.peers is not None and others is not None:
+            self._listen(settings.peers.listen, others.board.answer, "peers", at_the_end)
         desk = Desk(self.keeper.standing, self.keeper.metrics, clock, token, self.keeper.say)
         if settings.listen is not None:
             self._listen(settings.listen, desk.answer, "server", at_the_end)
@@ -155,17 +163,6 @@ class Agent:
                 if each is not None and not is_nohup:
                     signal.signal(each, lambda *_: self.keeper.send(Leave()))
 
-    def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:
-        peers = self._settings.peers
-        if peers is None or self._settings.is_dry_run:
-            return
-        from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
-
-        others = Others(peers, clock, lambda: self.keeper.send(Nudge()), self.keeper.has_approved)
-        at_the_end.callback(others.close)
-        self._listen(peers.listen, others.board.answer, "peers", at_the_end)
-        self.keeper.company = others
-
     def _listen(self, address: tuple[str, int], answer: Responder, name: str, at_the_end: ExitStack) -> None:
         try:
             listener = Listener(address, answer, name)
@@ -179,6 +176,17 @@ class Agent:
             log.warning("%s The dry run goes on without.", sentence)  # beside the agent that it is tried out for
             return
         at_the_end.callback(listener.close)
+
+
+def _others(settings: Settings, clock: Clock, inbox: Inbox, at_the_end: ExitStack) -> Others | None:
+    """The other agents, if the settings name any."""
+    if settings.peers is None or settings.is_dry_run:
+        return None
+    from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
+
+    others = Others(settings.peers, clock, lambda: inbox.send(Nudge()), inbox.has_approved)
+    at_the_end.callback(others.close)
+    return others
 
 
 def _own_state(place: Path, at_the_end: ExitStack) -> str:

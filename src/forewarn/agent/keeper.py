@@ -28,7 +28,7 @@ from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.logs import secrets_of
-from forewarn.agent.messages import Asked, Inquiry, Leave, Message, Named
+from forewarn.agent.messages import Asked, Inbox, Inquiry, Leave, Message, Named
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
@@ -51,14 +51,13 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
-_INQUIRY_SECONDS = 2.0  # less than a peer waits for its answer
 _TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
 
 
 class Keeper:
-    """Joins everything. `run` is for one thread; `send`, `say`, `has_approved` and `standing` are for any."""
+    """Joins everything. `run` is for one thread; `send`, `say` and `standing` are for any."""
 
     def __init__(
         self,
@@ -70,14 +69,18 @@ class Keeper:
         *,
         find: Callable[[str], Handler],
         boot: str,
+        inbox: Inbox | None = None,
+        look_again: Callable[[float], None] = lambda _: None,
+        company: Company | None = None,
         metrics: Metrics | None = None,
         notifier: Notifier | None = None,
     ) -> None:
         self.metrics = metrics or Metrics()
         self.standing = Standing(is_dry_run=settings.is_dry_run)
-        self.company: Company = Alone()
-        self.look_again: Callable[[float], None] = lambda _: None  # in so many seconds
-        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._company = company or Alone()
+        self._look_again = look_again  # in so many seconds
+        self._inbox = inbox or Inbox()
+        self.send = self._inbox.send
         self._settings = settings
         self._policy = policy = settings.policy
         self._metadata = metadata
@@ -101,8 +104,8 @@ class Keeper:
         )
         self._approver = Approver(metadata.approve, self.send)
         common = Common(clock, boot, self._book, reporter, self.metrics)
-        self._mover = Mover(common, settings, self._runner, self._approver, self._ask_anew)
-        told = Told(self.standing, self._ask_anew, self._runner.forget)
+        self._mover = Mover(common, settings, self._runner, self._approver, lambda: look_again(0))
+        told = Told(self.standing, look_again, self._runner.forget)
         self._eyes = Eyes(common, settings, names, told, policy)
         self._attempts = Attempts(common, self._runner, self._eyes)
         self._wake_at: datetime | None = None
@@ -114,10 +117,6 @@ class Keeper:
             reporter.say_what_is_kept(case, policy)
 
     # For other threads.
-
-    def send(self, message: Message) -> None:
-        """Have the keeper take note of something. Safe in a signal's handler too: this queue takes no lock."""
-        self._inbox.put(message)
 
     def say(self, order: orders.Order) -> str | orders.Refusal:
         """Give an operator's word to the keeper, and wait for the answer."""
@@ -131,22 +130,10 @@ class Keeper:
             return f"{answer} {self._take_back(order.event)}".strip()
         return answer
 
-    def has_approved(self, event: str) -> bool | None:
-        """Whether the event was approved, by all that was known up to now; None: the keeper is busy.
-
-        The keeper itself answers, between two rounds: one that went by an older word has made its moves by then.
-        """
-        reply: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self.send(Inquiry(event, reply))
-        try:
-            return reply.get(timeout=_INQUIRY_SECONDS)
-        except queue.Empty:
-            return None
-
     def _take_back(self, event: str) -> str:
         """Take back this VM's word for an event that is held; what has become of that, in words."""
         case = orders.find(self.standing.cases, event)
-        taken = self.company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
+        taken = self._company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
         return taken.in_words() if taken else ""
 
     # The loop.
@@ -226,9 +213,6 @@ class Keeper:
 
     # What messages mean.
 
-    def _ask_anew(self, after_seconds: float = 0) -> None:
-        self.look_again(after_seconds)  # which the watcher brings, after this was made
-
     def _note_answer(self, answered: Answered) -> None:
         self._approver.settle(answered)
         case = self._book.cases[answered.event]
@@ -243,7 +227,7 @@ class Keeper:
         # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
         self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
         self._book.note(replace(case, consent_at=now))
-        self.look_again(0)
+        self._look_again(0)
 
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)
@@ -289,7 +273,7 @@ class Keeper:
         self._wake_at = self._turns.next_at(self._clock.now())
         plans = self._turns.plans
         self.standing.waiting_for = {event: plan.waiting_for for event, plan in plans.items()}
-        self.company.tell(
+        self._company.tell(
             frozenset(
                 self._promise(self._book.cases[event], plan) for event, plan in plans.items() if plan.tells_leader
             )
@@ -325,7 +309,7 @@ class Keeper:
 
     def _plan(self, case: Case) -> course.Plan:
         others = self._book.acted_on()
-        ready = self.company.ready_for(case.event)
+        ready = self._company.ready_for(case.event)
         profile = profile_of(case)
         now = self._clock.now()
         return course.plan(case, profile, others, now, ready, self._view)

@@ -53,20 +53,21 @@ class _Agent:
         self._clock = Clock(hours.date, hours.monotonic, hours.monotonic)
         self._metadata = Metadata(Endpoints(told.endpoints), told, hours.monotonic)
         dice = random.Random(f"jitter {seed}")
-        self.threads = [threading.Thread(target=self._keep, name="keeper", daemon=True)]
-        self._is_made = threading.Event()
-        self.threads[0].start()
-        assert self._is_made.wait(60), "the keeper could not be made"
+        self._inbox = Inbox(hours)
         watcher = Watcher(
             self._metadata,
             self._clock,
             told,
-            self._keeper.send,
-            self._keeper.send,
+            self._inbox.send,
+            self._inbox.send,
             lambda: dice.uniform(0.9, 1.1),
             lambda look_up: Waker(look_up, hours.monotonic, WaitingSelector(hours)),
         )
-        self._keeper.look_again = self._look_again = watcher.look_again
+        self._look_again = watcher.look_again
+        self.threads = [threading.Thread(target=self._keep, name="keeper", daemon=True)]
+        self._is_made = threading.Event()
+        self.threads[0].start()
+        assert self._is_made.wait(60), "the keeper could not be made"
         self._keeper.send(Named(MINE))
         self.threads.append(threading.Thread(target=watcher.run, args=(self._stop,), name="watcher", daemon=True))
         self.threads[1].start()
@@ -81,8 +82,9 @@ class _Agent:
             journal,
             find=self._plays.find,
             boot="b-1",
+            inbox=self._inbox,
+            look_again=self._look_again,
         )
-        self._keeper._inbox = Inbox(self._hours)  # type: ignore[assignment]
         self._is_made.set()
         self._keeper.run(self._stop)
         journal.close()
