@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-from forewarn.agent import rules
 from forewarn.agent.case import Case, Direction
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
 from forewarn.agent.handlers.base import Option, Result, Task
 from forewarn.agent.journal import Journal
 from forewarn.agent.keeper import Keeper
-from forewarn.agent.messages import Named, Nudge
+from forewarn.agent.messages import Inbox, Named, Nudge
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.policy import Profile, Rule
@@ -87,8 +86,18 @@ class Kept:
     """One agent without a process of its own."""
 
     def __init__(
-        self, url: str, place: Path, stage: Stage, profile: Profile, boot: str, name: str, **settings: Any
+        self,
+        url: str,
+        place: Path,
+        stage: Stage,
+        profile: Profile,
+        boot: str,
+        name: str,
+        company: Any = None,
+        **settings: Any,
     ) -> None:
+        self._company = company
+        self.inbox = Inbox()
         self.stage = stage
         self._name = name
         self.settings = Settings(
@@ -111,6 +120,8 @@ class Kept:
         settings, clock = self.settings, Clock()
         self.journal = Journal(None if settings.is_dry_run else settings.state_dir)
         metadata = Metadata(Endpoints(settings.endpoints), settings)
+        watcher = Watcher(metadata, clock, settings, self.inbox.send, self.inbox.send)
+        self.look_again = watcher.look_again
         self.keeper = Keeper(
             settings,
             metadata,
@@ -118,11 +129,11 @@ class Kept:
             Names(),
             self.journal,
             find=self.stage.find,
-            choose=self._choose,
             boot=self._boot,
+            inbox=self.inbox,
+            look_again=watcher.look_again,
+            company=self._company,
         )
-        watcher = Watcher(metadata, clock, settings, self.keeper.send, self.keeper.send)
-        self.keeper.look_again = watcher.look_again
         self.keeper.send(Named(self._name))
         watching = threading.Thread(target=watcher.run, args=(self._stop,), daemon=True)
         watching.start()
@@ -131,10 +142,6 @@ class Kept:
         watcher.look_again()
         watching.join(60)
         self.journal.close()
-
-    def _choose(self, event: Any, vm: str) -> tuple[str, str]:
-        choice = rules.choose(event, vm, self.settings.rules, self.settings.profiles)
-        return choice.profile.name, choice.why
 
     def stop(self) -> None:
         self._stop.set()

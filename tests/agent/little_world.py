@@ -8,9 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from forewarn.agent import course, steps
-from forewarn.agent.bygone import recipe_of, with_bygone, with_other_names
 from forewarn.agent.case import (
-    UNDO_TRIES,
     Case,
     Consent,
     Direction,
@@ -22,8 +20,9 @@ from forewarn.agent.case import (
     with_run,
 )
 from forewarn.agent.events import STARTED, Event
-from forewarn.agent.policy import Approval, Occasion, Profile, Step
+from forewarn.agent.policy import Approval, Occasion, Policy, Profile, Rule, Step
 from forewarn.agent.scene import View
+from forewarn.agent.superseded import profile_of, type_told, with_other_names
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, tzinfo=timezone.utc)
 DO, UNDO = Direction.DO, Direction.UNDO
@@ -40,11 +39,15 @@ def an_event(
 def a_case(event: Event | None = None, **said: Any) -> Case:
     event = event or an_event()
     known = {"vm": "web-0", "profile": "drain", "why": "rule 1 fits", "first_seen_at": NOW, "last_seen_at": NOW}
-    return Case(event, **(known | said))
+    return Case(event, **(known | {"policy": a_policy(a_profile(a_step()))} | said))
+
+
+def a_policy(*profiles: Profile) -> Policy:
+    return Policy(profiles={each.name: each for each in profiles})
 
 
 def a_step(name: str = "drain", **said: Any) -> Step:
-    return Step(**{"name": name, "uses": "command", "options": {"command": [name]}, "has_undo": True} | said)
+    return Step(**{"name": name, "uses": "command", "options": {"command": (name,)}, "has_undo": True} | said)
 
 
 def a_profile(*its_steps: Step, name: str = "drain", **said: Any) -> Profile:
@@ -69,15 +72,21 @@ class World:
     approved: list[str] = field(default_factory=list)
     stopped: list[tuple[str, str]] = field(default_factory=list)  # as often as it was said
     view: View = field(default_factory=lambda: View("b-1"))
+    rules: tuple[Rule, ...] = ()
 
     @classmethod
     def of(cls, *profiles: Profile) -> World:
         return cls({profile.name: profile for profile in profiles})
 
+    @property
+    def policy(self) -> Policy:
+        """What new cases get. A profile that a test adds is there for those that have it already, too."""
+        return Policy(self.rules, self.profiles)
+
     def see(self, event: Event, profile: str = "drain", vm: str = "web-0") -> World:
         started_at = self.now if event.has_started else None
         known = {"first_seen_at": self.now, "last_seen_at": self.now, "started_at": started_at}
-        self.cases[event.id] = Case(event, vm, profile, "a test", **known)
+        self.cases[event.id] = Case(event, vm, profile, "a test", policy=self.policy, **known)
         return self.settle()
 
     def change(self, name: str, /, **changes: Any) -> World:
@@ -116,8 +125,7 @@ class World:
     def plan(self, event: str) -> course.Plan:
         case = self.cases[event]
         others = [each for each in self.cases.values() if each.closed_at is None]
-        profile = with_bygone(case, self.profiles[case.profile], self.profiles)
-        return course.plan(case, profile, others, self.now, self.ready, self.profiles, self.view)
+        return course.plan(case, profile_of(case), others, self.now, self.ready, self.view)
 
     def settle(self) -> World:
         """Make moves until there are none, as the keeper does: open cases first."""
@@ -150,7 +158,7 @@ class World:
                 until=self.now + timedelta(seconds=move.seconds),
                 order=next_order(*self.cases.values()),
                 profile=case.profile,
-                recipe=recipe_of(move.step, case.event.type) if move.direction is DO else None,
+                of_type=type_told(move.step, case.event.type) if move.direction is DO else "",
             )
             self.acted.append((event, move.step.name, move.direction))
             self.cases[event] = with_run(case, move.step.name, move.direction, run)
@@ -167,12 +175,9 @@ class World:
                 of_event=move.of_event,
                 order=next_order(*self.cases.values()),
                 profile=case.profile,
-                recipe=recipe_of(move.step, case.event.type),
+                of_type=type_told(move.step, case.event.type),
             )
             self.cases[event] = with_run(case, move.step.name, DO, run)
-        elif isinstance(move, steps.GiveUp):
-            run = Run(FAILED, UNDO_TRIES, self.now, self.now, note=move.why)
-            self.cases[event] = with_run(case, move.name, UNDO, run)
         elif isinstance(move, steps.Stop):
             self.stopped.append((event, move.step.name))
             return False
@@ -235,6 +240,7 @@ __all__ = [
     "Occasion",
     "World",
     "a_case",
+    "a_policy",
     "a_profile",
     "a_run",
     "a_step",

@@ -123,7 +123,7 @@ def test_a_journal_that_turns_out_to_be_broken_when_it_is_read_is_set_aside_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     path, content = a_file_of(60, tmp_path)
-    path.write_bytes(torn(content, 4))
+    path.write_bytes(torn(content, 6))
     monkeypatch.setattr("forewarn.agent.journal._refuse_spoilt", lambda _: None)  # as if it had broken since
 
     with closing(Journal(tmp_path)) as journal:

@@ -209,10 +209,10 @@ def test_the_peers_are_read_with_their_secret(tmp_path: Path):
 @pytest.mark.parametrize(
     ("keys", "kind", "others"),
     [
-        (SETTINGS, Settings, {"rules", "profiles", "peers", "source", "warnings", "doubt_seconds"}),
+        (SETTINGS, Settings, {"rules", "profiles", "peers", "literals", "source", "warnings", "doubt_seconds"}),
         (RULE, Rule, {"line"}),
-        (PROFILE, Profile, {"name", "steps", "bygone", "forgotten"}),
-        (STEP, Step, {"options", "has_undo", "has_secrets", "is_for_all_events"}),
+        (PROFILE, Profile, {"name", "steps", "superseded"}),
+        (STEP, Step, {"options", "has_undo", "secrets", "missing", "is_for_all_events"}),
         (PEERS, Peers, set()),
     ],
 )

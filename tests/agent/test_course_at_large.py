@@ -36,19 +36,19 @@ _DRAIN = a_profile(
 )
 # The same effect under another name, in another profile.
 _SPOT = a_profile(
-    a_step("leave", options={"command": ["out"]}, is_for_all_events=True),
-    a_step("halt", options={"command": ["stop"]}, group=2),
+    a_step("leave", options={"command": ("out",)}, is_for_all_events=True),
+    a_step("halt", options={"command": ("stop",)}, group=2),
     name="spot",
     approval=Approval.BEFORE_DEADLINE,
     lead_seconds=300,
 )
 # What is told of the event comes before a state of the machine, and has to come back after it.
 _LAST = a_profile(
-    a_step("balancer"), a_step("off", options={"command": ["out"]}, group=2, is_for_all_events=True), name="last"
+    a_step("balancer"), a_step("off", options={"command": ("out",)}, group=2, is_for_all_events=True), name="last"
 )
 # One state of the machine upon another.
 _TWO = a_profile(
-    a_step("away", options={"command": ["out"]}, is_for_all_events=True),
+    a_step("away", options={"command": ("out",)}, is_for_all_events=True),
     a_step("unit", group=2, is_for_all_events=True),
     name="two",
 )

@@ -1,4 +1,4 @@
-"""Events change, go and come back, and the file is edited, in any order: what holds of the machine itself.
+"""Events change, go and come back, the file is edited and taken, in any order: what holds of the machine itself.
 
 A `Machine` knows what handlers really did to it; that is compared with what is approved, and looked at in the end.
 """
@@ -17,17 +17,18 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from forewarn.agent import bygone, course, returning, sightings, steps
-from forewarn.agent.bygone import likeness_of, with_bygone
+from forewarn.agent import course, orders, returning, sightings, steps, superseded
 from forewarn.agent.case import Case, Direction, Ending, Outcome, Run
+from forewarn.agent.effects import likeness_of
 from forewarn.agent.events import Document, Event, Sighting
-from forewarn.agent.policy import Approval, Profile, Step
-from forewarn.agent.returning import what_is_left
-from forewarn.agent.scene import Scene
+from forewarn.agent.policy import Approval, Profile, Rule, Step, has_same_effect
+from forewarn.agent.policy_form import read_policy, refuse_all, write_policy
 from forewarn.agent.steps import Begin
+from forewarn.agent.superseded import definition_of, profile_of
 from tests.agent.little_world import DO, DONE, FAILED, UNDO, Occasion, World, a_profile, a_step, an_event
 
 _TYPES = {"Reboot": "drain", "Redeploy": "leave", "Freeze": "drain"}
+_RULES = tuple(Rule(profile, types=(kind,)) for kind, profile in _TYPES.items())
 _HALF = "half"
 
 
@@ -75,6 +76,7 @@ class Changing(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.world = World.of(*_profiles(0))
+        self.world.rules = _RULES
         self.machine = Machine()
         self.approved = 0
         self.gave_up = False
@@ -100,8 +102,8 @@ class Changing(RuleBasedStateMachine):
             if isinstance(move, Begin) and (of, move.step.name, move.direction) == (event, step, direction)
         )
         case = self.world.cases[event]
-        recipe = case.runs[step, direction].recipe
-        told = replace(case.event, type=recipe.of_type) if recipe and recipe.of_type else case.event
+        of_type = case.runs[step, direction].of_type
+        told = replace(case.event, type=of_type) if of_type else case.event
         self.machine.act(begun, told, direction, outcome)
         self.world.end(event, step, direction, outcome)
 
@@ -135,13 +137,35 @@ class Changing(RuleBasedStateMachine):
     def edit(self, edition: int) -> None:
         """The agent is ended, and another begins, with what it finds in the journal and in the file."""
         self.world.profiles = {profile.name: profile for profile in _profiles(edition)}
+        for event, case in self.world.cases.items():
+            policy = read_policy(write_policy(case.policy), refuse_all)
+            self.world.cases[event] = replace(case, policy=policy)
         for case in self._there():
             self.world.cases[case.id] = sightings.judge_anew(case, self._viewpoint())
         self.world.settle()
 
+    @precondition(lambda self: self._there())
+    @rule(which=st.integers(0, 9))
+    def reset(self, which: int) -> None:
+        self._order(self._there()[which % len(self._there())], orders.Verb.RESET)
+
+    @precondition(lambda self: self.world.cases)
+    @rule(which=st.integers(0, 9))
+    def retry(self, which: int) -> None:
+        cases = list(self.world.cases.values())
+        self._order(cases[which % len(cases)], orders.Verb.RETRY)
+
+    def _order(self, case: Case, verb: orders.Verb) -> None:
+        order = orders.Order(verb, case.id, "ann")
+        answer = orders.give(case, order, profile_of(case), approves=True, policy=self.world.policy)
+        if not isinstance(answer, orders.Refusal):
+            self.world.cases[case.id] = answer[0]
+            self.world.settle()
+
     def _show(self, case: Case, event: Event) -> None:
         at = self.world.now
-        noted = sightings.note_event(case, event, Sighting(Document((event,)), at), self._viewpoint())
+        others = [each for each in self.world.cases.values() if each.closed_at is None]
+        noted = sightings.note_event(case, event, Sighting(Document((event,)), at), self._viewpoint(), others)
         if noted is not None:  # otherwise what is under way for its end is waited for
             self.world.cases[case.id] = noted.case
             self.world.settle()
@@ -152,17 +176,9 @@ class Changing(RuleBasedStateMachine):
             watched_within=timedelta(seconds=5),
             apart_seconds=1,
             which=lambda _: "web-0",
-            choose=lambda event, _: (_TYPES[event.type], ""),
-            has_begun=lambda case: course.has_begun_to_prepare(case, self._profile_of(case)),
-            left_of=lambda case: what_is_left(self._scene_of(case)),
+            policy=self.world.policy,
+            view=self.world.view,
         )
-
-    def _profile_of(self, case: Case) -> Profile:
-        return with_bygone(case, self.world.profiles[case.profile], self.world.profiles)
-
-    def _scene_of(self, case: Case) -> Scene:
-        others = [each for each in self.world.cases.values() if each.closed_at is None]
-        return Scene(case, self._profile_of(case), others, self.world.now, self.world.profiles, self.world.view)
 
     def _there(self) -> list[Case]:
         return [case for case in self.world.cases.values() if case.is_open]
@@ -173,7 +189,7 @@ class Changing(RuleBasedStateMachine):
     # What holds.
 
     @invariant()
-    def what_is_approved_was_really_done_as_the_file_and_the_event_are_now(self) -> None:
+    def what_is_approved_was_really_done_as_its_policy_and_the_event_are_now(self) -> None:
         for event in self.world.approved[self.approved :]:
             self._assert_prepared(self.world.cases[event])
         self.approved = len(self.world.approved)
@@ -185,7 +201,7 @@ class Changing(RuleBasedStateMachine):
                 self._assert_prepared(case)
 
     def _assert_prepared(self, case: Case) -> None:
-        for step in self.world.profiles[case.profile].on(Occasion.PREPARE):
+        for step in case.policy.profile(case.profile).on(Occasion.PREPARE):
             assert self.machine.is_prepared(step, case.event), f"{step.name} is not done for {case.id}"
 
     @invariant()
@@ -234,14 +250,15 @@ class TestChangingForLong(Changing.TestCase):
     settings = settings(_REPEATABLE, max_examples=1000)
 
 
-def _is_the_same_for_any_type(case: Case, run: Run, step: Step) -> bool:
-    return run.recipe is None or (run.recipe.uses, run.recipe.likeness) == (step.uses, likeness_of(step))
+def _is_by_for_any_type(case: Case, run: Run, name: str, step: Step) -> bool:
+    made_by = definition_of(case, name)
+    return made_by is None or has_same_effect(made_by, step)
 
 
 _PLANTED = {
     "undoes what another event needs": (steps, "keeper_of", lambda *_: ""),
-    "takes what was told of another type for done": (bygone, "_is_same", _is_the_same_for_any_type),
-    "takes an edited step for done": (bygone, "_is_same", lambda *_: True),
+    "takes what was told of another type for done": (superseded, "is_by", _is_by_for_any_type),
+    "takes another step of the name for done": (superseded, "is_by", lambda *_: True),
     "takes what is undone for done when its event comes back": (returning, "_left_of", lambda _, run, __: run),
     "does not see that there is more to be done": (course, "_was_prepared", lambda _: False),
 }
@@ -258,12 +275,13 @@ def _walk(dice: random.Random) -> None:
             *([(walker.see, [kinds, (1, 15, None)])] if len(walker.world.cases) < 3 else []),
             *([(walker.end, [some, (DONE, DONE, FAILED)])] if walker.world.running() else []),
             *([(walker.go, [some, list(Ending)]), (walker.start, [some])] if there else []),
-            *([(walker.change, [some, kinds])] if there else []),
+            *([(walker.change, [some, kinds]), (walker.reset, [some])] if there else []),
+            *([(walker.retry, [some])] if walker.world.cases else []),
             *([(walker.come_back, [some, [*kinds, ""]])] if gone else []),
         ]
         move, choices = dice.choice(moves)
         move(*map(dice.choice, choices))
-        walker.what_is_approved_was_really_done_as_the_file_and_the_event_are_now()
+        walker.what_is_approved_was_really_done_as_its_policy_and_the_event_are_now()
         walker.what_counts_as_prepared_stays_so_while_its_event_is_there()
         walker.nothing_is_approved_twice()
         walker.an_undo_that_was_given_up_is_known()

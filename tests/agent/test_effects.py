@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from forewarn.agent import handlers
-from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Ending
 from forewarn.agent.effects import memory_of
 from forewarn.agent.policy import Approval, Occasion, OnFailure, Step
@@ -26,6 +25,7 @@ from tests.agent.little_world import (
     UNDO,
     World,
     a_case,
+    a_policy,
     a_profile,
     a_run,
     a_step,
@@ -197,7 +197,7 @@ def test_what_two_attempts_were_after_is_undone(*, is_state: bool, undone: int):
 
 def test_the_same_step_in_another_profile_is_the_same_effect():
     other = a_profile(
-        a_state("out of the balancer", options={"command": ["drain"]}), name="spot", approval=Approval.NEVER
+        a_state("out of the balancer", options={"command": ("drain",)}), name="spot", approval=Approval.NEVER
     )
     world = World.of(DRAIN, other).see(an_event("E1"))
     world.end("E1", "drain").see(an_event("E2"), "spot")
@@ -291,10 +291,11 @@ def test_an_attempt_keeps_its_memory_where_it_was_whatever_the_options_are_by_no
 
 
 def test_an_event_that_begins_what_another_left_half_done_keeps_its_memory_in_the_same_place():
-    other = a_case(an_event("E1"), profile="spot", runs={("out", DO): a_run(FAILED, memory="command/spot/out")})
     drain = a_profile(a_step())
-    spot = a_profile(a_step("out", options={"command": ["drain"]}), name="spot")
-    scene = Scene(a_case(an_event("E2")), drain, (other,), NOW, {"drain": drain, "spot": spot})
+    spot = a_profile(a_step("out", options={"command": ("drain",)}), name="spot")
+    runs = {("out", DO): a_run(FAILED, memory="command/spot/out")}
+    other = a_case(an_event("E1"), profile="spot", runs=runs, policy=a_policy(spot))
+    scene = Scene(a_case(an_event("E2")), drain, (other,), NOW)
 
     assert memory_of(drain.steps[0], scene) == "command/spot/out"
 
@@ -342,8 +343,7 @@ def test_a_state_is_undone_after_a_minute_though_another_event_has_not_begun_to_
 def test_what_was_undone_for_an_event_that_came_back_does_not_keep_another_from_undoing_its_own():
     state = a_profile(a_state(), name="state", approval=Approval.NEVER)
     other = a_profile(a_step("other"), name="other", approval=Approval.NEVER)
-    recipe = recipe_of(state.steps[0], "Reboot")
-    kept = {("drain as done at 12:00:00Z", DO): a_run(order=1, recipe=recipe)}
+    kept = {("drain as done at 12:00:00Z", DO): a_run(order=1, profile="state", of_step="drain")}
     kept |= {("drain as done at 12:00:00Z", UNDO): a_run(order=2)}
     world = World.of(state, other).see(an_event("E2"), "other").change("E2", runs=kept)
 

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.case_form import read_case, write_case
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
-from tests.agent.little_world import BEGUN, DO, FAILED, NOW, UNDO, a_case, a_run, a_step, an_event
+from forewarn.agent.policy_form import write_policy
+from tests.agent.little_world import BEGUN, DO, FAILED, NOW, UNDO, a_case, a_run, an_event
 
 FULL = a_case(
     an_event(source="User", description="ünïcode", duration_seconds=-1),
@@ -53,7 +53,8 @@ from pathlib import Path
 from forewarn.agent.case_form import read_case
 from forewarn.agent.journal import Journal
 import json
-Journal(Path(sys.argv[1])).save(read_case(json.loads(sys.argv[2])))
+from forewarn.agent.policy_form import read_policy, refuse_all
+Journal(Path(sys.argv[1])).save(read_case(json.loads(sys.argv[2]), read_policy(sys.argv[3], refuse_all)))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -69,7 +70,7 @@ def test_a_case_comes_back_as_it_was(case: Case, tmp_path: Path):
         journal.save(case)
 
     assert loaded(tmp_path) == [case]
-    assert read_case(json.loads(json.dumps(write_case(case)))) == case
+    assert read_case(json.loads(json.dumps(write_case(case))), case.policy) == case
 
 
 def test_a_case_of_an_older_journal_does_not_say_who_has_named_its_event():
@@ -88,7 +89,8 @@ def test_every_member_of_a_case_is_kept():
 
 
 def test_what_was_saved_survives_the_death_of_the_process(tmp_path: Path):
-    command = [sys.executable, "-c", _SAVE_AND_DIE, str(tmp_path), json.dumps(write_case(FULL))]
+    said = (json.dumps(write_case(FULL)), write_policy(FULL.policy))
+    command = [sys.executable, "-c", _SAVE_AND_DIE, str(tmp_path), *said]
 
     died = subprocess.run(command, check=False, timeout=60)
 
@@ -143,7 +145,7 @@ def test_a_member_that_a_later_version_added_is_passed_over(tmp_path: Path):
     said["event"]["Severity"] = "low"
     said["runs"][0]["luck"] = 7
 
-    assert read_case(said) == FULL
+    assert read_case(said, FULL.policy) == FULL
 
 
 def test_half_a_character_is_kept_as_it_is(tmp_path: Path):
@@ -163,7 +165,7 @@ def test_what_is_purged_is_purged_at_once_however_much_it_is(tmp_path: Path):
         purged = journal.purge(NOW + timedelta(days=1))
 
     assert len(purged) == 50
-    assert len(said) <= 2
+    assert len(said) <= 3
 
 
 def test_a_journal_of_a_later_version_is_refused_and_not_touched(tmp_path: Path):
@@ -203,17 +205,3 @@ def test_the_lock_of_a_dead_agent_holds_nobody_up(tmp_path: Path):
     Lock(tmp_path).release()
 
     assert (tmp_path / "agent.lock").read_text().startswith("process ")
-
-
-def test_a_journal_from_before_attempts_noted_their_occasion_and_type_is_read_as_far_as_it_is_known():
-    step = a_step(options={"command": ["drain"]})
-    told = replace(step, name="tell", has_undo=False)
-    runs = {(each.name, DO): a_run(recipe=recipe_of(each, "Freeze")) for each in (step, told)}
-    said = write_case(a_case(an_event(type="Freeze"), runs=runs), with_recipes=True)
-    for run in said["runs"]:
-        del run["recipe"]["on"], run["recipe"]["of_type"]
-
-    known = read_case(said)
-
-    assert known.run("drain").recipe == recipe_of(step, "Freeze")
-    assert known.run("tell").recipe is None, "on which occasion, nobody knows"

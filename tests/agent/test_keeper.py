@@ -312,9 +312,8 @@ class Deaf:
 
 
 def test_an_agent_whose_rounds_fail_does_not_look_alive(azure: Azure, tmp_path: Path):
-    with kept(azure.url, tmp_path, Stage(), DRAIN) as agent:
-        deaf = Deaf()
-        agent.keeper.company = deaf
+    deaf = Deaf()
+    with kept(azure.url, tmp_path, Stage(), DRAIN, company=deaf) as agent:
         wait_until(lambda: deaf.told > 1, "a round to fail")
         ticked_at = agent.keeper.standing.ticked_at
         wait_until(lambda: deaf.told > 5, "more rounds")

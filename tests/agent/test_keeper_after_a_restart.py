@@ -13,6 +13,7 @@ from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, Run
 from forewarn.agent.events import read_event
 from forewarn.agent.handlers.base import Result
 from forewarn.agent.journal import Journal
+from forewarn.agent.orders import Order, Verb
 from forewarn.agent.policy import Approval
 from tests.agent.azure import Azure, Fault, event
 from tests.agent.kept import BAD, OK, Gate, Stage, kept
@@ -83,11 +84,13 @@ def test_what_was_prepared_before_the_machine_booted_is_done_anew_and_approved_o
 ):
     azure.show(event("E1"))
     stage, gate = Stage(), Gate()
-    with kept(azure.url, tmp_path, stage, a_profile(a_step(), approval=Approval.MANUAL)) as agent:
+    manual = a_profile(a_step(), approval=Approval.MANUAL)
+    with kept(azure.url, tmp_path, stage, manual) as agent:
         agent.wait_for(lambda case: case.prepared_at is not None, "the preparation")
     stage.parts["drain do"] = gate
 
-    with kept(azure.url, tmp_path, stage, DRAIN, boot="b-2") as agent:
+    with kept(azure.url, tmp_path, stage, manual, boot="b-2") as agent:
+        agent.keeper.say(Order(Verb.APPROVE, "E1", "ann"))
         wait_until(lambda: len(stage.tasks) > 1, "the second preparation")
         azure.wait_for_polls(10)
         before = list(azure.approved)
@@ -104,16 +107,19 @@ def test_what_was_done_before_and_after_an_edit_is_undone_by_what_was_remembered
 ):
     azure.show(event("E1"))
     stage = Stage()
-    with kept(azure.url, tmp_path, stage, a_profile(a_step(is_for_all_events=True))) as agent:
+    first_file = a_profile(a_step(is_for_all_events=True), approval=Approval.NEVER)
+    with kept(azure.url, tmp_path, stage, first_file) as agent:
         agent.wait_for(ended(), "the end of the step")
         azure.show(event("E1"), event("E2"))
         agent.wait_for(ended(), "the second event to rely on it", "E2")
     azure.show(event("E2"))
     options = {"command": ["drain"], "environment": {"LEVEL": "2"}}
-    edited = a_profile(a_step(options=options, is_for_all_events=True))
+    edited = a_profile(a_step(options=options, is_for_all_events=True), approval=Approval.NEVER)
 
     with kept(azure.url, tmp_path, stage, edited) as agent:
         agent.wait_until_closed("E1")
+        agent.keeper.say(Order(Verb.RESET, "E2", "ann"))
+        agent.wait_for(lambda case: len(case.runs) > 1 and case.prepared_at is not None, "the edited step", "E2")
         azure.show()
         agent.wait_until_closed("E2")
 
@@ -263,7 +269,7 @@ def test_a_step_that_the_profile_no_longer_has_is_failed_and_said(
         over = agent.wait_until_closed()
 
     assert over.run("gone").outcome is Outcome.FAILED
-    assert "there is no profile old any more" in caplog.text
+    assert "step unrecoverable" in caplog.messages
 
 
 def test_a_clean_stop_leaves_a_step_that_cannot_go_on_alone_to_the_next_agent(azure: Azure, tmp_path: Path):

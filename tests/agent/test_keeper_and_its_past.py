@@ -122,6 +122,7 @@ def test_what_is_released_or_comes_later_is_not_held_by_it(
     azure.show(event("E1"), event("E2"))
 
     with kept(azure.url, tmp_path, Stage(), DRAIN) as agent:
+        agent.keeper.say(Order(Verb.RESET, "E1", "somebody"))
         for each in ("E1", "E2"):
             agent.wait_for(lambda case: case.consent is Consent.GIVEN, f"the approval of {each}", each)
 

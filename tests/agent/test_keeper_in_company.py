@@ -44,8 +44,8 @@ class Following(Leading):
 
 def test_a_follower_whose_endpoint_falls_silent_takes_its_word_back(azure: Azure, tmp_path: Path):
     profile = a_profile(a_step(), together=Together.LEADER)
-    with kept(azure.url, tmp_path, Stage(), profile) as agent:
-        company = agent.keeper.company = Following()
+    company = Following()
+    with kept(azure.url, tmp_path, Stage(), profile, company=company) as agent:
         azure.show(event("E1", Resources=["web-9", "web-0"]))
         wait_until(lambda: company.told[-1], "its word")
         seen_as = as_seen(agent.case().event)
@@ -60,11 +60,11 @@ def test_a_follower_whose_endpoint_falls_silent_takes_its_word_back(azure: Azure
 
 def test_a_follower_whose_endpoint_holds_questions_gives_its_word_once_and_keeps_it(azure: Azure, tmp_path: Path):
     profile = a_profile(a_step(), together=Together.LEADER)
-    with kept(azure.url, tmp_path, Stage(), profile, poll_seconds=60) as agent:
+    company = Following()
+    with kept(azure.url, tmp_path, Stage(), profile, poll_seconds=60, company=company) as agent:
         agent.keeper._view = replace(agent.keeper._view, fresh_within=timedelta(seconds=3))  # not three minutes
-        company = agent.keeper.company = Following()
         azure.show(event("E1", Resources=["web-9", "web-0"]))
-        agent.keeper.look_again(0)
+        agent.look_again(0)
         wait_until(lambda: company.told[-1], "its word")
         azure.wait_for_polls(3)
         told = list(company.told)
@@ -73,8 +73,8 @@ def test_a_follower_whose_endpoint_holds_questions_gives_its_word_once_and_keeps
 
 
 def test_a_follower_that_is_held_says_whether_its_leader_knows(azure: Azure, tmp_path: Path):
-    with kept(azure.url, tmp_path, Stage(), a_profile(a_step(), approval=Approval.NEVER)) as agent:
-        agent.keeper.company = Leading()
+    never = a_profile(a_step(), approval=Approval.NEVER)
+    with kept(azure.url, tmp_path, Stage(), never, company=Leading()) as agent:
         azure.show(event("E1"), event("F2"))
         agent.wait_for(lambda _: True, "the events", "F2")
         told = agent.keeper.say(Order(Verb.HOLD, "e1", "ann"))
@@ -103,12 +103,12 @@ class Slow(Leading):
 def test_a_leader_says_whether_it_has_approved_only_after_it_did_what_it_was_about_to(
     azure: Azure, tmp_path: Path
 ):
-    with kept(azure.url, tmp_path, Stage(), a_profile(together=Together.LEADER)) as agent:
-        company = agent.keeper.company = Slow()
-        before = agent.keeper.has_approved("E1")
+    company = Slow()
+    with kept(azure.url, tmp_path, Stage(), a_profile(together=Together.LEADER), company=company) as agent:
+        before = agent.inbox.has_approved("E1")
         azure.show(event("E1", Resources=["web-0", "web-9"]))
         assert company.is_asked.wait(60)
         threading.Timer(0.3, company.may_answer.set).start()
-        after = agent.keeper.has_approved("E1")
+        after = agent.inbox.has_approved("E1")
 
     assert (before, after) == (False, True)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from forewarn.agent.book import Book
-from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Consent, Outcome
 from forewarn.agent.journal import Journal
 from forewarn.agent.metrics import Metrics
@@ -106,7 +105,7 @@ def test_many_events_that_are_over_and_wait_for_another_are_all_looked_at_and_ke
     with kept(azure.url, tmp_path, Stage(), drain) as agent:
         azure.show(event("E1"), *others)
         wait_until(lambda: len(agent.keeper.standing.cases) == 61, "all of them")
-    run = a_run(recipe=recipe_of(drain.steps[0], "Reboot"))
+    run = a_run(of_type="Reboot", profile="drain")
     journal = Journal(tmp_path)
     journal.save(*(replace(case, runs={("drain", DO): run}) for case in journal.load()))
     journal.close()

@@ -148,12 +148,10 @@ def test_what_runs_is_stopped_when_the_profile_has_a_longer_reserve():
     assert world.stopped[:1] == [("E1", "note")]
 
 
-def test_what_still_runs_is_waited_for_though_how_it_is_undone_was_not_kept():
-    secret = a_profile(a_step("call", has_secrets=True))
-    world = World.of(secret).see(an_event())
+def test_what_still_runs_of_another_profile_is_waited_for_before_the_approval():
+    world = World.of(a_profile(a_step("call"))).see(an_event())
 
-    world.profiles["drain"] = a_profile(a_step("note", has_undo=False))
-    world.settle().end("E1", "note")
+    met_with(world, a_profile(a_step("note", has_undo=False), name="other")).end("E1", "note")
     approved_meanwhile = list(world.approved)
     world.end("E1", "call")
 

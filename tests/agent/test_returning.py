@@ -25,6 +25,7 @@ from tests.agent.little_world import (
     UNDO,
     World,
     a_case,
+    a_policy,
     a_profile,
     a_run,
     a_step,
@@ -35,7 +36,7 @@ from tests.waiting import wait_until
 
 DRAIN = a_profile(a_step())
 STATE = a_profile(a_step(is_for_all_events=True))
-OTHER = a_case(an_event("E2"), runs={("drain", DO): a_run()})
+OTHER = a_case(an_event("E2"), runs={("drain", DO): a_run()}, policy=a_policy(DRAIN))
 
 
 def is_prepared(case: Case) -> bool:
@@ -52,8 +53,10 @@ def say(agent: Kept, verb: Verb) -> None:
 def left_of(*others: Case, profile: Profile = DRAIN, **runs: Run) -> Run | None:
     """What is left of the attempt."""
     known = {("drain", DO if name == "do" else UNDO): run for name, run in runs.items()}
-    case = a_case(ending=Ending.CANCELLED, runs=known)
-    left = what_is_left(Scene(case, profile, [case, *others], NOW, {"drain": profile}))
+    policy = a_policy(profile)
+    case = a_case(ending=Ending.CANCELLED, runs=known, policy=policy)
+    others = tuple(replace(each, policy=policy) for each in others)
+    left = what_is_left(Scene(case, profile, [case, *others], NOW))
     assert left is not None
     return left.get(("drain", DO))
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Case, Ending
 from forewarn.agent.effects import bringer_of, undone_by
 from forewarn.agent.policy import Approval, Profile, Rule, Step
@@ -14,7 +13,7 @@ from forewarn.agent.returning import what_is_left
 from forewarn.agent.scene import Scene
 from tests.agent.azure import Azure, event
 from tests.agent.kept import Gate, Kept, Stage, kept
-from tests.agent.little_world import DO, NOW, UNDO, a_case, a_profile, a_run, a_step, an_event
+from tests.agent.little_world import DO, NOW, UNDO, a_case, a_policy, a_profile, a_run, a_step, an_event
 from tests.waiting import wait_until
 
 FREEZE = event("E1", EventType="Freeze")
@@ -47,15 +46,15 @@ def share(azure: Azure, agent: Kept) -> None:
 
 def test_an_event_that_comes_back_does_not_rely_on_what_was_undone_for_it():
     shared = a_profile(a_state())
-    recipe = recipe_of(shared.steps[0], "Freeze")
-    own = {("drain", DO): a_run(order=1, recipe=recipe), ("drain", UNDO): a_run(order=3)}
-    gone = a_case(an_event("E1"), ending=Ending.FINISHED, runs=own)
-    theirs = a_run(order=2, recipe=recipe, of_event="E1")
-    other = a_case(an_event("E2"), ending=Ending.FINISHED, runs={("drain", DO): theirs})
+    policy = a_policy(shared)
+    own = {("drain", DO): a_run(order=1), ("drain", UNDO): a_run(order=3)}
+    gone = a_case(an_event("E1"), ending=Ending.FINISHED, runs=own, policy=policy)
+    theirs = a_run(order=2, of_event="E1")
+    other = a_case(an_event("E2"), ending=Ending.FINISHED, runs={("drain", DO): theirs}, policy=policy)
 
-    left = what_is_left(Scene(gone, shared, [gone, other], NOW, {"drain": shared}))
-    back = a_case(an_event("E1"), runs=left)
-    scene = Scene(back, shared, [back, other], NOW, {"drain": shared})
+    left = what_is_left(Scene(gone, shared, [gone, other], NOW))
+    back = a_case(an_event("E1"), runs=left, policy=policy)
+    scene = Scene(back, shared, [back, other], NOW)
 
     assert bringer_of(shared.steps[0], scene) is None
     assert undone_by(shared.steps[0], replace(scene, case=other)) == "E1"

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.agent.bygone import recipe_of
 from forewarn.agent.case import Outcome
 from forewarn.agent.clock import Clock
 from forewarn.agent.effects import own_memory
@@ -207,7 +206,7 @@ def test_what_is_left_of_events_that_are_over_is_taken_away(tmp_path: Path):
 def test_an_undo_is_told_of_the_event_as_it_was_when_the_step_was_done(tmp_path: Path):
     stage = Stage()
     track = Track(tmp_path, stage)
-    done = {("drain", DO): a_run(recipe=recipe_of(a_step(), "Freeze"))}
+    done = {("drain", DO): a_run(of_type="Freeze")}
     case = a_case(an_event(type="Redeploy"), runs=done)
 
     track.runner.begin(case, a_step(), UNDO, 1, 1)

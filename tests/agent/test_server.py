@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -20,6 +21,7 @@ from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.server import Desk
 from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
+from tests.agent import little_world
 from tests.agent.little_world import (
     BEGUN,
     DO,
@@ -28,7 +30,7 @@ from tests.agent.little_world import (
     NOW,
     SKIPPED,
     UNDO,
-    a_case,
+    a_policy,
     a_profile,
     a_run,
     a_step,
@@ -37,6 +39,7 @@ from tests.agent.little_world import (
 
 PROFILE = a_profile(a_step("out", uses="readiness"), a_step())
 TOKEN = "t" * 48
+a_case = partial(little_world.a_case, policy=a_policy(PROFILE))
 
 
 class Office:
@@ -46,7 +49,7 @@ class Office:
         self.steady = 1000.0
         self.orders: list[Order] = []
         self.answer: str | Refusal = "Done."
-        self.standing = Standing({"drain": PROFILE}, **standing)
+        self.standing = Standing(**standing)
         self.standing.ticked_at = self.steady
         self.metrics = Metrics()
         clock = Clock(lambda: NOW, lambda: self.steady)

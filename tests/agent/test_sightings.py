@@ -11,6 +11,7 @@ import pytest
 from forewarn.agent.absence import Doubt
 from forewarn.agent.case import Case, Consent, Ending
 from forewarn.agent.events import STARTED, Document, Event, Sighting
+from forewarn.agent.policy import Policy
 from forewarn.agent.sightings import Meaning, Notes, Viewpoint, judge_anew, note
 from tests.agent.little_world import BEGUN, DO, NOW, UNDO, a_case, a_run, an_event
 
@@ -23,9 +24,7 @@ def viewpoint(name: str = "web-0") -> Viewpoint:
         watched_within=timedelta(seconds=45),
         apart_seconds=1.0,
         which=lambda resources: name if name in resources else "",
-        choose=lambda event, vm: (f"{event.type.lower()} {vm}".strip(), "because"),
-        has_begun=lambda case: bool(case.runs),
-        left_of=lambda case: None if BEGUN in {run.outcome for run in case.runs.values()} else case.runs,
+        choose=lambda event, vm, _: (f"{event.type.lower()} {vm}".strip(), "because"),
     )
 
 
@@ -265,7 +264,7 @@ def test_an_answer_that_could_not_be_read_whole_ends_nothing():
 def test_the_rules_go_by_the_time_that_was_announced_also_when_the_event_has_started():
     asked: list[Event] = []
 
-    def choose(event: Event, vm: str) -> tuple[str, str]:
+    def choose(event: Event, vm: str, policy: Policy) -> tuple[str, str]:
         asked.append(event)
         return "night" if event.not_before else "log only", "because"
 

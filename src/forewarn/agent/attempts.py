@@ -14,6 +14,7 @@ from forewarn.agent.policy import Occasion, Profile, Step
 from forewarn.agent.runner import OUTLIVING, Ended, Runner
 from forewarn.agent.seeing import Eyes
 from forewarn.agent.steps import CAME_NEARER
+from forewarn.agent.superseded import profile_of
 
 _LEAST_SECONDS = 1.0  # to find out what became of an attempt whose time is up
 
@@ -24,7 +25,6 @@ class Attempts:
     def __init__(self, common: Common, runner: Runner, eyes: Eyes) -> None:
         self._clock, self._boot = common.clock, common.boot
         self._book = common.book
-        self._profile_of = common.profiles.of
         self._say = common.reporter.say
         self._metrics = common.metrics
         self._runner = runner
@@ -37,7 +37,7 @@ class Attempts:
             for (name, direction), run in case.runs.items():
                 if run.outcome is not Outcome.BEGUN:
                     continue
-                step = self._profile_of(case).step(name)
+                step = profile_of(case).step(name)
                 if step is None:
                     note = f"profile {case.profile} has no such step any more, so what became of it is not known"
                     self._end(case, name, direction, Result(is_done=False, note=note))
@@ -89,7 +89,7 @@ class Attempts:
         return [each.step for each in self._runner.running]
 
     def _kind_of(self, event: str, step: str) -> str:
-        found = self._profile_of(self._book.cases[event]).step(step)
+        found = profile_of(self._book.cases[event]).step(step)
         return found.uses if found else ""
 
     def _call_off(self, case: Case, name: str, run: Run) -> None:
@@ -102,7 +102,7 @@ class Attempts:
 
     def _begin_again(self, case: Case, name: str, direction: Direction, run: Run) -> None:
         """The same try once more, if it is wanted and there is time; otherwise a failure, which is undone."""
-        profile = self._profile_of(case)
+        profile = profile_of(case)
         step = profile.step(name)
         if step is None or not _is_wanted(case, step, direction, profile):
             why = "the rules do not ask for it any more" if case.is_open else "its event is gone"
@@ -123,7 +123,7 @@ class Attempts:
 
     def _seconds_left(self, case: Case, step: Step, direction: Direction, run: Run) -> float:
         until = run.begun_at + timedelta(seconds=step.timeout_seconds)
-        deadline = prepares_until(case, self._profile_of(case))
+        deadline = prepares_until(case, profile_of(case))
         if direction is Direction.DO and step.on is Occasion.PREPARE and case.is_open and deadline is not None:
             until = min(until, deadline)
         # Begun later than now: the clock was put back, and it has at most what it had at first.
@@ -133,7 +133,7 @@ class Attempts:
         run = case.runs[name, direction]
         now = self._clock.now()
         outcome = Outcome.DONE if result.is_done else Outcome.FAILED
-        step = self._profile_of(case).step(name)
+        step = profile_of(case).step(name)
         self._metrics.count("steps", handler=step.uses if step else "", direction=direction, outcome=outcome)
         self._say(
             case,
@@ -153,4 +153,4 @@ def _is_wanted(case: Case, step: Step, direction: Direction, profile: Profile) -
     """Whether what an earlier agent began, and nobody finished, is still to be done."""
     if direction is Direction.UNDO:
         return True
-    return step not in profile.bygone and (case.is_open or step.on is not Occasion.PREPARE)
+    return step not in profile.superseded and (case.is_open or step.on is not Occasion.PREPARE)

@@ -9,6 +9,8 @@ from datetime import datetime, timedelta
 from forewarn.agent.case import Case, Consent
 from forewarn.agent.journal import Journal, JournalProblem
 from forewarn.agent.metrics import Metrics
+from forewarn.agent.policy import NO_POLICY, Policy
+from forewarn.agent.policy_form import FindSecret, refuse_all
 
 KEPT_FOR = timedelta(days=30)  # after a case is closed
 _SEEN_IS_SAVED_EVERY = timedelta(seconds=15)
@@ -19,7 +21,14 @@ log = logging.getLogger("forewarn.agent")
 class Book:
     """All cases. What changes is saved; what could not be saved is tried again."""
 
-    def __init__(self, journal: Journal, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        metrics: Metrics,
+        policy: Policy = NO_POLICY,
+        find_secret: FindSecret = refuse_all,
+    ) -> None:
+        """Load the journal. `policy` is for cases of a journal that had none; `find_secret` reads references."""
         self._journal = journal
         self._metrics = metrics
         self._cases: dict[str, Case] = {}
@@ -28,13 +37,15 @@ class Book:
         self._acted_in_order: list[Case] | None = None  # None: to be made anew
         self._unsaved: set[str] = set()
         self._later: set[str] = set()  # to be saved when the round is over, if nothing is done about them before
-        for case in journal.load():
+        for case in journal.load(policy, find_secret):
             self._put(case)
         self._is_after_a_loss = journal.is_after_a_loss
         self._has_looked_since = False
         self._seen_at = {case.id: case.last_seen_at for case in self._cases.values()}  # as it is on the disk
         for oddity in journal.oddities:
             log.error(oddity)
+        if journal.upgraded:
+            self._save(*journal.upgraded)
 
     def doubt_of(self, event: str) -> str:
         """Why nobody can know what was done for an event that is new here, and said of it; empty: nothing was."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Any
 
 from forewarn.agent.compat import StrEnum, dataclass
 from forewarn.agent.events import Event
-from forewarn.agent.policy import Occasion
+from forewarn.agent.policy import NO_POLICY, Policy
 
 DRY_RUN = "dry run"  # who consents where nothing is approved
 UNDO_TRIES = 10  # the network may come up after the agent does
@@ -48,23 +47,6 @@ class Consent(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
-    """What it takes to undo a step, should the file not have it any more. For the journal only."""
-
-    uses: str  # the kind of handler
-    likeness: str  # of its options: by that it is found under another name
-    has_undo: bool
-    options: Mapping[str, Any] | None  # None: not kept, as there may be secrets among them
-    group: int
-    timeout_seconds: float
-    retry_pause_seconds: float
-    is_for_all_events: bool
-    on: Occasion = Occasion.PREPARE
-    of_type: str = ""  # the type of its event, of which it was told; empty: it makes no difference to it
-    retries: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """A step in one direction: its last attempt."""
 
@@ -78,8 +60,9 @@ class Run:
     tries_before: int = 0  # of its tries: so many were before it was lost or had no time left, and count no more
     until: datetime | None = None  # when its time is up
     order: int = 0  # of two attempts on this machine, whatever its clock did meanwhile, the later has the higher
-    profile: str = ""  # that wanted it; empty: the journal is older
-    recipe: Recipe | None = None  # how it is undone without the file; None: it is an undo, or the journal is older
+    profile: str = ""  # of the case's policy, that wanted it; empty: the case's
+    of_step: str = ""  # the name of its step there; empty: the attempt has the same name
+    of_type: str = ""  # the type of event that it was told of; empty: that makes no difference to it
     memory: str = ""  # the name of the place where the step keeps how things were before, for its undo
     is_uncertain: bool = False  # it failed as far as is known, and may have been done all the same
 
@@ -123,6 +106,7 @@ class Case:
     why: str  # which rule led to the profile, in words
     first_seen_at: datetime
     last_seen_at: datetime
+    policy: Policy = NO_POLICY  # with which the event was first seen: what it is met with is decided by that
     not_before: datetime | None = None  # the last that was said; an event that has started says none
     boot: str = ""  # in which boot of this machine it was last seen
     named_by: tuple[str, ...] = ()  # the endpoints that have named it; empty in an older journal: not known

@@ -6,17 +6,15 @@ from forewarn.agent.book import Book
 from forewarn.agent.clock import Clock
 from forewarn.agent.compat import dataclass
 from forewarn.agent.metrics import Metrics
-from forewarn.agent.profiles import Profiles
 from forewarn.agent.reporting import Reporter
 
 
 @dataclass(frozen=True, slots=True)
 class Common:
-    """The time, the boot, the cases and what they are met with, and who is told what becomes of them."""
+    """The time, the boot, the cases, and who is told what becomes of them."""
 
     clock: Clock
     boot: str
     book: Book
-    profiles: Profiles
     reporter: Reporter
     metrics: Metrics

@@ -162,7 +162,10 @@ def _read_tables(reading: Reading, said: Mapping[str, Any], settings: Settings, 
     for profile in profiles.values():
         check_profile(reading, profile, has_peers="peers" in said)
     check_rules(reading, rules, profiles)
-    settings = replace(settings, rules=rules, profiles=profiles, peers=peers)
+    literals = {
+        each.reference["literal"]: each.text for each in reading.secrets.values() if "literal" in each.reference
+    }
+    settings = replace(settings, rules=rules, profiles=profiles, peers=peers, literals=literals)
     check_listeners(reading, settings)
     return settings
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from forewarn.agent.config_reading import WRONG, Reading, sentence
-from forewarn.agent.config_secrets import may_be_read_by_all, read_secret
+from forewarn.agent.config_reading import WRONG, Reading, SecretText, sentence
+from forewarn.agent.config_secrets import may_be_read_by_all, read_secret, reference_to
 from forewarn.agent.config_values import as_flag, as_full_text, as_text, as_texts, seconds, whole
 from forewarn.agent.handlers.base import Handler, Option
 from forewarn.agent.secrecy import SHORTEST
@@ -55,6 +55,8 @@ def read_options(
 def read_secret_at(reading: Reading, path: TomlPath, said: object) -> Any:  # noqa: ANN401 - a text, or WRONG
     """The secret itself. One that stands in a file that everybody may read gets a word about it."""
     value = reading.value(path, lambda it: read_secret(it, reading.directory, reading.environment), said)
+    if value is not WRONG:
+        reading.secrets[path] = SecretText(value, reference_to(said, value, reading.directory))
     is_bare = isinstance(said, str) and value is not WRONG and _sounds_secret(path)
     if isinstance(value, str) and len(value) < SHORTEST and (is_bare or not isinstance(said, str)):
         reading.warn(

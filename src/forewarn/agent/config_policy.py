@@ -10,7 +10,7 @@ from forewarn.agent.config_options import read_options
 from forewarn.agent.config_reading import Reading, sentence
 from forewarn.agent.config_values import closest
 from forewarn.agent.handlers.base import Doubt, Handler
-from forewarn.agent.policy import Occasion, Profile, Rule, Step
+from forewarn.agent.policy import Occasion, Profile, Rule, SecretOption, Step
 from forewarn.agent.toml_places import Path as TomlPath
 
 
@@ -100,8 +100,10 @@ def _read_step(reading: Reading, path: TomlPath, table: Mapping[str, Any], handl
         **values,
         options=options,
         has_undo=has_undo,
-        has_secrets=any(
-            each.type in {"secret", "table", "options"} and options.get(each.name) for each in handler.options
+        secrets=tuple(
+            SecretOption(tuple(map(str, place[len(path) :])), secret.reference)
+            for place, secret in reading.secrets.items()
+            if place[: len(path)] == path
         ),
         is_for_all_events=handler.is_for_all_events,
     )

@@ -19,6 +19,14 @@ WRONG = object()  # in place of a value that cannot be read; None may be one
 _LONGEST_LIST = 8
 
 
+@dataclass(frozen=True, slots=True)
+class SecretText:
+    """A secret, and where it comes from."""
+
+    text: str
+    reference: Mapping[str, str]
+
+
 @dataclass(slots=True)
 class Reading:
     """A file that is being read, and what was found wrong with it."""
@@ -30,6 +38,7 @@ class Reading:
     warnings: list[Problem] = field(default_factory=list)
     rule_paths: list[TomlPath] = field(default_factory=list)  # of the rules that could be read
     step_paths: dict[tuple[str, str], TomlPath] = field(default_factory=dict)  # by profile and step
+    secrets: dict[TomlPath, SecretText] = field(default_factory=dict)  # that were read, by their places
     said_by: dict[str, str] = field(default_factory=dict)  # by setting: the variable or flag that says it
 
     @property

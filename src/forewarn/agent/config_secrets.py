@@ -1,5 +1,8 @@
 """Secrets: a text, `{ file = "..." }` or `{ env = "..." }`. A file that everybody may read is none.
 
+A reference says where a secret comes from without its text. For one that stands in the agent's file as a text it
+is a checksum of that: too short to tell the secret, and enough to see whether the file still has it.
+
 Each of these raises ValueError with the end of a sentence; the secret itself is in none of them.
 """
 
@@ -7,6 +10,7 @@ from __future__ import annotations
 
 import os
 import stat
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -31,6 +35,30 @@ def _from_elsewhere(said: object, base: Path, environment: Mapping[str, str]) ->
             raise ValueError(f"{name} is not in the environment; set it, or name a file")
         return environment[name]
     raise ValueError(f"it is no secret; {_FORM}")
+
+
+def reference_to(said: object, secret: str, base: Path) -> dict[str, str]:
+    """Return the reference to a secret that `read_secret` has read."""
+    if not isinstance(said, Mapping):
+        return {"literal": checksum_of(secret)}
+    ((source, name),) = said.items()
+    return {source: str(base / name) if source == "file" else str(name)}
+
+
+def find_secret(reference: Mapping[str, str], environment: Mapping[str, str], literals: Mapping[str, str]) -> str:
+    """Return the secret that a reference means; `literals` are those of the agent's file by their checksums."""
+    if "literal" not in reference:
+        return read_secret(reference, Path(), environment)
+    if reference["literal"] not in literals:
+        raise ValueError(
+            "the agent's file does not have it any more; put it back, or keep it in a file of its own"
+        )
+    return literals[reference["literal"]]
+
+
+def checksum_of(secret: str) -> str:
+    """Return a checksum that many other texts have too."""
+    return f"{zlib.crc32(secret.encode()):08x}"
 
 
 def may_be_read_by_all(path: Path) -> bool:

@@ -6,17 +6,16 @@ everything that was to be done before it has succeeded; nothing here approves be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Union
 
-from forewarn.agent.bygone import Renamed, renamed
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome, has_acted
 from forewarn.agent.compat import dataclass
 from forewarn.agent.policy import Approval, Occasion, Profile, Together
 from forewarn.agent.scene import Scene, View
 from forewarn.agent.steps import Progress, State, StepMove, go_back, go_on, prepare, wind_up
+from forewarn.agent.superseded import Renamed, renamed
 
 _APPROVAL_PAUSES = (1, 2, 4, 8, 15)  # seconds between tries to approve; the last one repeats
 _CONFIRMED_WITHIN = timedelta(seconds=15)  # what is approved starts at once, and is seen to at the next poll
@@ -91,19 +90,13 @@ def plan(
     others: Sequence[Case],
     now: datetime,
     ready_peers: Collection[str] = (),
-    profiles: Mapping[str, Profile] | None = None,
     view: View | None = None,
 ) -> Plan:
-    """The next moves about a case. Its profile has what is bygone; `profiles` are those of the others."""
+    """Return the next moves about a case. `profile` is as `superseded.profile_of` gives it."""
     if case.closed_at is not None or (case.is_open and _concerns_others_alone(case, profile)):
         return Plan()
-    scene = Scene(case, profile, others, now, profiles or {}, view or View())
-    wanted = _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
-    words = tuple(
-        f"someone to put a step that does what {name} did into the file, or to undo it by hand"
-        for name in profile.forgotten
-    )
-    return replace(wanted, waiting_for=(*wanted.waiting_for, *words)) if words else wanted
+    scene = Scene(case, profile, others, now, view or View())
+    return _while_it_is_there(scene, ready_peers) if case.is_open else _when_it_is_gone(scene)
 
 
 def prepares_from(case: Case, profile: Profile) -> datetime:
@@ -125,18 +118,15 @@ def prepares_until(case: Case, profile: Profile) -> datetime | None:
 
 def has_begun_to_prepare(case: Case, profile: Profile) -> bool:
     """Whether a step of the preparation was taken up, of this profile or of an earlier one; left out is not."""
-    return any(has_acted(case.run(name)) for name in _prepared_by(profile))
+    return any(has_acted(case.run(step.name)) for step in profile.prepared_by())
 
 
 def _has_begun_with(case: Case, profile: Profile) -> bool:
     """Whether this profile wanted any of it: what an earlier one did says nothing of when this one begins."""
-    names = (name for name in _prepared_by(profile) if case.run(name, Direction.UNDO) is None)
+    prepared_by = (step.name for step in profile.prepared_by())
+    names = (name for name in prepared_by if case.run(name, Direction.UNDO) is None)
     runs = (case.run(name) for name in names)
     return any(run is not None and has_acted(run) and run.profile in {"", profile.name} for run in runs)
-
-
-def _prepared_by(profile: Profile) -> tuple[str, ...]:
-    return (*(step.name for step in profile.prepared_by()), *profile.forgotten)
 
 
 def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
@@ -146,13 +136,13 @@ def failures(case: Case, profile: Profile, now: datetime) -> list[str]:
 
 def _concerns_others_alone(case: Case, profile: Profile) -> bool:
     """Whether there is nothing to do about it here but to know it: of these there may be thousands."""
-    has_steps = profile.steps or profile.bygone
+    has_steps = profile.steps or profile.superseded
     return not (case.is_mine or has_steps or profile.approves_others or case.told_to_approve_by)
 
 
 def _while_it_is_there(scene: Scene, ready_peers: Collection[str]) -> Plan:
     if names := renamed(scene.case, scene.profile):
-        words = "its preparation, anew: the event has changed since, or the file"
+        words = "its preparation, anew: the event has changed since"
         return Plan((NoteRenamed(names),), waiting_for=(words,))
     if lost := _lost(scene):
         return Plan((NoteLost(lost),), waiting_for=("its preparation, anew: the machine has booted since",))

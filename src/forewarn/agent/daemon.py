@@ -11,19 +11,19 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 from forewarn import __version__
-from forewarn.agent import handlers, rules
+from forewarn.agent import handlers
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
-from forewarn.agent.events import Event, Sighting
+from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.proc import boot_id, see_how_children_end
 from forewarn.agent.journal import Held, Journal, JournalProblem, Lock
 from forewarn.agent.keeper import Keeper
 from forewarn.agent.listening import Listener, Responder
 from forewarn.agent.logs import begin_logging, secrets_of
-from forewarn.agent.messages import Leave, Named, Nudge
+from forewarn.agent.messages import Inbox, Leave, Named, Nudge
 from forewarn.agent.metadata import EndpointError, Metadata
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
@@ -31,6 +31,9 @@ from forewarn.agent.ownership import Untrusted, own_user, refuse_foreign_directo
 from forewarn.agent.server import Desk
 from forewarn.agent.settings import Settings
 from forewarn.agent.watching import Watcher
+
+if TYPE_CHECKING:
+    from forewarn.agent.peers import Others
 
 _NAME_PAUSES_SECONDS = (1, 5, 10, 30, 60, 300)  # between questions for this VM's name; the last one repeats
 
@@ -47,7 +50,8 @@ OpenJournal = Callable[[Optional[Path]], Journal]
 def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal = Journal) -> int:
     """Run until SIGTERM, SIGINT or SIGHUP. 0: stopped as asked; 1: could not begin, which was said."""
     with ExitStack() as at_the_end:
-        at_the_end.callback(begin_logging(settings, secrets_of(settings, handlers.find)).close)
+        outlet = begin_logging(settings, secrets_of(settings, handlers.find))
+        at_the_end.callback(outlet.close)
         for warning in settings.warnings:
             log.warning("%s", warning)
         try:
@@ -55,6 +59,7 @@ def run(settings: Settings, boot: str | None = None, open_journal: OpenJournal =
         except (CannotBegin, JournalProblem, Held) as problem:
             log.error("%s", problem)  # noqa: TRY400 - the sentence is all there is to say
             return 1
+        outlet.conceal(agent.keeper.secrets)
         agent.run()
     return 0
 
@@ -74,6 +79,9 @@ class Agent:
         hostname = socket.gethostname() if settings.uses_hostname else ""
         self._metadata = Metadata(Endpoints(settings.endpoints, os.environ), settings)
         self._notifier = Notifier()
+        inbox = Inbox()
+        self._watcher = Watcher(self._metadata, clock, settings, self._see, inbox.send)
+        others = _others(settings, clock, inbox, at_the_end)
         self.keeper = Keeper(
             settings,
             self._metadata,
@@ -81,13 +89,14 @@ class Agent:
             Names(settings.names, hostname),
             journal,
             find=handlers.find,
-            choose=_chooser(settings),
             boot=boot,
+            inbox=inbox,
+            look_again=self._watcher.look_again,
+            company=others,
             notifier=self._notifier,
         )
-        self._watcher = Watcher(self._metadata, clock, settings, self._see, self.keeper.send)
-        self.keeper.look_again = self._watcher.look_again
-        self._listen_to_peers(clock, at_the_end)
+        if settings.peers is not None and others is not None:
+            self._listen(settings.peers.listen, others.board.answer, "peers", at_the_end)
         desk = Desk(self.keeper.standing, self.keeper.metrics, clock, token, self.keeper.say)
         if settings.listen is not None:
             self._listen(settings.listen, desk.answer, "server", at_the_end)
@@ -154,17 +163,6 @@ class Agent:
                 if each is not None and not is_nohup:
                     signal.signal(each, lambda *_: self.keeper.send(Leave()))
 
-    def _listen_to_peers(self, clock: Clock, at_the_end: ExitStack) -> None:
-        peers = self._settings.peers
-        if peers is None or self._settings.is_dry_run:
-            return
-        from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
-
-        others = Others(peers, clock, lambda: self.keeper.send(Nudge()), self.keeper.has_approved)
-        at_the_end.callback(others.close)
-        self._listen(peers.listen, others.board.answer, "peers", at_the_end)
-        self.keeper.company = others
-
     def _listen(self, address: tuple[str, int], answer: Responder, name: str, at_the_end: ExitStack) -> None:
         try:
             listener = Listener(address, answer, name)
@@ -180,12 +178,15 @@ class Agent:
         at_the_end.callback(listener.close)
 
 
-def _chooser(settings: Settings) -> Callable[[Event, str], tuple[str, str]]:
-    def choose(event: Event, vm: str) -> tuple[str, str]:
-        choice = rules.choose(event, vm, settings.rules, settings.profiles)
-        return choice.profile.name, choice.why
+def _others(settings: Settings, clock: Clock, inbox: Inbox, at_the_end: ExitStack) -> Others | None:
+    """The other agents, if the settings name any."""
+    if settings.peers is None or settings.is_dry_run:
+        return None
+    from forewarn.agent.peers import Others  # noqa: PLC0415 - an agent without peers need not know how
 
-    return choose
+    others = Others(settings.peers, clock, lambda: inbox.send(Nudge()), inbox.has_approved)
+    at_the_end.callback(others.close)
+    return others
 
 
 def _own_state(place: Path, at_the_end: ExitStack) -> str:

@@ -11,13 +11,15 @@ each event's is done, and undone, for itself. Every attempt that acted is undone
 
 from __future__ import annotations
 
+import json
+import zlib
 from datetime import timedelta
 
-from forewarn.agent.bygone import likeness_of, others_of_its_name
 from forewarn.agent.case import Case, Direction, Outcome, Run, has_acted, is_underway, is_undone_again, place_of
 from forewarn.agent.compat import dataclass
-from forewarn.agent.policy import Step
+from forewarn.agent.policy import Step, referring_options
 from forewarn.agent.scene import Scene
+from forewarn.agent.superseded import definition_of, others_of_its_name
 
 _LAGGARD = timedelta(seconds=60)
 
@@ -38,26 +40,27 @@ def bringer_of(step: Step, scene: Scene) -> Bringer | None:
     if not step.is_for_all_events:
         return None
     rivals = list(scene.rivals(step))
-    ended = [place_of(undo) for _, _, undo in rivals if undo is not None and has_acted(undo)]
+    ended = [place_of(each.undo) for each in rivals if each.undo is not None and has_acted(each.undo)]
     ended += [place_of(run) for run in others_of_its_name(scene.case, step)]
-    for case, run, undo in rivals:
+    for rival in rivals:
+        run = rival.run
         # Also of an event that is gone, as long as nothing was undone for it: it leaves the effect to this one.
-        if run.outcome is not Outcome.DONE or undo is not None:
+        if run.outcome is not Outcome.DONE or rival.undo is not None:
             continue
         if scene.is_of_this_boot(run) and all(place_of(run) > each for each in ended):
-            return Bringer(run.of_event or case.id, is_there=True)
+            return Bringer(run.of_event or rival.case.id, is_there=True)
     return None
 
 
 def mover_of(step: Step, scene: Scene) -> str:
     """The event for which the effect is just coming or going; empty: none."""
-    moving = (case.id for case, *runs in scene.rivals(step) if any(is_underway(run) for run in runs))
+    moving = (each.case.id for each in scene.rivals(step) if is_underway(each.run) or is_underway(each.undo))
     return next(moving, "")
 
 
 def keeper_of(step: Step, scene: Scene) -> str:
     """The other event that is still there and wants the effect to stay, or tries to have it; empty: none."""
-    wanting = (case for case, run, undo in scene.rivals(step) if has_acted(run) and undo is None)
+    wanting = (each.case for each in scene.rivals(step) if has_acted(each.run) and each.undo is None)
     return next((case.id for case in wanting if case.is_open and case.id != scene.case.id), "")
 
 
@@ -70,19 +73,20 @@ def successor_of(step: Step, scene: Scene) -> str:
     if own is None or own.outcome is not Outcome.SKIPPED or not step.is_for_all_events:
         return ""
     rivals = list(scene.rivals(step))
-    ended = [place_of(undo) for _, _, undo in rivals if undo is not None and undo.outcome is Outcome.DONE]
-    for case, run, undo in rivals:
-        is_left = has_acted(run) and not _is_over(undo, run) and all(place_of(run) > each for each in ended)
-        if is_left and case.id != scene.case.id:
-            return case.id
+    ended = [place_of(each.undo) for each in rivals if each.undo is not None and each.undo.outcome is Outcome.DONE]
+    for rival in rivals:
+        is_left = has_acted(rival.run) and not _is_over(rival.case, rival.name)
+        if is_left and rival.case.id != scene.case.id and all(place_of(rival.run) > each for each in ended):
+            return rival.case.id
     return ""
 
 
-def _is_over(undo: Run | None, of: Run) -> bool:
-    """Whether nothing more comes of an undo; one that has failed for good is over too."""
+def _is_over(case: Case, name: str) -> bool:
+    """Whether nothing more comes of an attempt's undo; one that has failed for good is over too."""
+    undo, made_by = case.run(name, Direction.UNDO), definition_of(case, name)
     if undo is None or is_underway(undo):
         return False
-    return not is_undone_again(undo, of.recipe.retries if of.recipe else 0)
+    return made_by is None or bool(made_by.missing) or not is_undone_again(undo, made_by.retries)
 
 
 def laggard_of(step: Step, scene: Scene) -> str:
@@ -94,37 +98,40 @@ def laggard_of(step: Step, scene: Scene) -> str:
     if not step.is_for_all_events:
         return ""
     is_first_try = scene.case.run(step.name, Direction.UNDO) is None
-    for case, run, undo in scene.rivals(step):
-        if undo is not None or not has_acted(run) or not _is_another_that_is_gone(case, scene):
+    for rival in scene.rivals(step):
+        case = rival.case
+        if rival.undo is not None or not has_acted(rival.run) or not _is_another_that_is_gone(case, scene):
             continue
         is_at_it = any(is_underway(each) for (_, way), each in case.runs.items() if way is Direction.UNDO)
         has_time = case.ended_at is not None and timedelta(0) <= scene.now - case.ended_at < _LAGGARD
-        built = _built_on(case, run)
+        built = _built_on(case, rival.name)
         if is_at_it or (has_time and built) or (is_first_try and any(built)):
             return case.id
     return ""
 
 
-def _built_on(case: Case, state: Run) -> list[Run | None]:
+def _built_on(case: Case, state: str) -> list[Run | None]:
     """The undos that are not over of what was done after a state, and come before its own; None: not begun."""
     return [
-        undo
+        case.run(name, Direction.UNDO)
         for (name, way), run in case.runs.items()
         if way is Direction.DO
         and has_acted(run)
         and not run.of_event  # what only relies on another's is undone by that
-        and run.recipe is not None
-        and run.recipe.has_undo
-        and _comes_after(run, state)
-        and not _is_over(undo := case.run(name, Direction.UNDO), run)
+        and (made_by := definition_of(case, name)) is not None
+        and made_by.has_undo
+        and _comes_after(case, name, state)
+        and not _is_over(case, name)
     ]
 
 
-def _comes_after(run: Run, state: Run) -> bool:
+def _comes_after(case: Case, name: str, state: str) -> bool:
     """Of one profile the groups say it, also where one of the first was done anew after the others."""
-    if run.profile and run.profile == state.profile and run.recipe and state.recipe:
-        return run.recipe.group > state.recipe.group
-    return place_of(run) > place_of(state)
+    run, first = case.runs[name, Direction.DO], case.runs[state, Direction.DO]
+    made_by, first_by = definition_of(case, name), definition_of(case, state)
+    if made_by and first_by and (run.profile or case.profile) == (first.profile or case.profile):
+        return made_by.group > first_by.group
+    return place_of(run) > place_of(first)
 
 
 def undone_since(step: Step, scene: Scene) -> str:
@@ -132,7 +139,7 @@ def undone_since(step: Step, scene: Scene) -> str:
     own = scene.case.run(step.name)
     if own is None:
         return ""
-    undone = ((case.id, undo) for case, _, undo in scene.rivals(step) if undo is not None and has_acted(undo))
+    undone = ((each.case.id, each.undo) for each in scene.rivals(step) if each.undo and has_acted(each.undo))
     return next((event for event, undo in undone if place_of(undo) > place_of(own)), "")
 
 
@@ -148,12 +155,12 @@ def heir_of(step: Step, scene: Scene) -> str:
         return ""
     return next(
         (
-            case.id
-            for case, run, theirs in scene.rivals(step)
-            if theirs is None
-            and _is_another_that_is_gone(case, scene)
-            and has_acted(run)
-            and place_of(run) < place_of(undo)
+            each.case.id
+            for each in scene.rivals(step)
+            if each.undo is None
+            and _is_another_that_is_gone(each.case, scene)
+            and has_acted(each.run)
+            and place_of(each.run) < place_of(undo)
         ),
         "",
     )
@@ -164,19 +171,24 @@ def _is_another_that_is_gone(case: Case, scene: Scene) -> bool:
 
 
 def memory_of(step: Step, scene: Scene) -> str:
-    """The name of where the step keeps how things were: as its own attempt did, or another's of the same effect.
+    """Return the name of where the step keeps how things were, as an attempt with the same effect noted it.
 
-    It is noted with the attempt, as the file may say something else of the step when it comes to the undo. Where
-    it names another kind of handler by then, that one is not given what it could not read.
+    Where a later policy names another kind of handler, that one is not given what it could not read.
     """
-    runs = [scene.case.run(step.name), *(run for _, run, _ in scene.rivals(step))]
+    runs = [scene.case.run(step.name), *(each.run for each in scene.rivals(step))]
     noted = (run.memory for run in runs if run is not None and run.memory.startswith(f"{step.uses}/"))
     return next(noted, "") or own_memory(step)
 
 
 def own_memory(step: Step) -> str:
-    """What it is called where no attempt is known: after what the step does, in any profile, under any name.
+    """Return its name where no attempt is known: after what the step does, in any profile, under any name.
 
-    What was never undone is found there by the next that does the same, and not by a step that was edited.
+    What was never undone is found there by the next step that does the same.
     """
     return f"{step.uses}/{likeness_of(step)}"
+
+
+def likeness_of(step: Step) -> str:
+    """Return a checksum of the step's options; secrets count by where they come from."""
+    text = json.dumps(referring_options(step), sort_keys=True, default=str)
+    return f"{zlib.crc32(text.encode()):08x}"

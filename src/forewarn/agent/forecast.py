@@ -13,7 +13,7 @@ from forewarn.agent.case import Case, Consent, Direction, Outcome, Run
 from forewarn.agent.compat import dataclass
 from forewarn.agent.course import Approve, Move, NotePrepared, plan
 from forewarn.agent.events import Event
-from forewarn.agent.policy import Approval, Occasion, Profile, Together
+from forewarn.agent.policy import Approval, Occasion, Policy, Profile, Together
 from forewarn.agent.steps import Begin, Skip
 
 _MOST_ROUNDS = 10_000  # far more than any profile has steps and tries
@@ -81,7 +81,10 @@ class _Rehearsal:
 
     def __init__(self, event: Event, vm: str, profile: Profile, now: datetime, *, is_slow: bool) -> None:
         started_at = now if event.has_started else None
-        self._case = Case(event, vm, profile.name, "", first_seen_at=now, last_seen_at=now, started_at=started_at)
+        policy = Policy(profiles={profile.name: profile})
+        self._case = Case(
+            event, vm, profile.name, "", first_seen_at=now, last_seen_at=now, policy=policy, started_at=started_at
+        )
         self._profile = profile
         self._now = now
         self._is_slow = is_slow

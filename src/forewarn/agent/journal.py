@@ -13,11 +13,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from forewarn.agent.case import Case
 from forewarn.agent.case_form import read_case, write_case
+from forewarn.agent.journal_upgrade import upgrade_case
+from forewarn.agent.policy import NO_POLICY, Policy
+from forewarn.agent.policy_form import FindSecret, read_policy, refuse_all, write_policy
 
-_FORM = 1  # of the rows; a later one is not understood
+_FORM = 2  # of the rows; a later one is not understood. The first had no policies
 _KEPT_ASIDE = " kept aside as "  # in the id of an entry that could not be read
 _BROKEN = "journal.db.broken-"  # and a number: one that was set aside
 _MARK = "journal.begun"  # a file that tells that there has been a journal
@@ -41,6 +45,8 @@ class Journal:
         """Open it in a directory; None: in memory, for a dry run."""
         self.oddities: list[str] = []  # what was found when it was opened, and has to be said
         self.unreadable: set[str] = set()  # events of which something is known that cannot be read
+        self.upgraded: list[Case] = []  # cases that were given a policy as they were loaded, to be saved
+        self._numbers: dict[int, tuple[int, Policy]] = {}  # of policies on the disk, by the identity of the value
         self._place = place
         try:
             self._rows = self._open()
@@ -62,17 +68,18 @@ class Journal:
         except sqlite3.Error as problem:
             raise self._problem("written", problem) from problem
 
-    def load(self) -> list[Case]:
-        """All cases, the oldest first."""
-        rows = self._read()
-        own = {event for _, event, _ in rows}
+    def load(self, policy: Policy = NO_POLICY, find_secret: FindSecret = refuse_all) -> list[Case]:
+        """Return all cases, the oldest first. One of the journal's first form gets the policy that is given."""
+        rows, written = self._read()
+        policies = self._read_policies(written, policy, find_secret)
+        own = {event for _, event, _, _ in rows}
         cases = []
-        for number, name, body in rows:
+        for number, name, body, kept in rows:
             event, _, is_aside = name.partition(_KEPT_ASIDE)
             if is_aside and event in own:
                 continue  # what is known since counts, and says whether it is held
             try:
-                cases.append(read_case(json.loads(body)))
+                cases.append(self._read_case(json.loads(body), policy, policies[kept] if kept else None))
             except Exception as problem:  # noqa: BLE001 - whatever is wrong with it must not cost the others
                 self._keep_aside(number, event, problem)
             else:
@@ -80,19 +87,44 @@ class Journal:
                     self._rename(number, event)
         return cases
 
-    def _read(self) -> list[tuple[int, str, bytes]]:
+    def _read_case(self, said: dict[str, Any], policy: Policy, kept: Policy | None) -> Case:
+        if kept is not None:
+            return read_case(said, kept)
+        case = upgrade_case(said, policy)
+        self.upgraded.append(case)
+        return case
+
+    def _read_policies(
+        self, rows: list[tuple[int, str]], policy: Policy, find_secret: FindSecret
+    ) -> dict[int, Policy]:
+        """The policies that cases have. One that is as the given is that, so that they share it."""
+        written = write_policy(policy)
+        policies = {}
+        for number, body in rows:
+            try:
+                each = policy if body == written else read_policy(body, find_secret)
+            except Exception as problem:  # noqa: BLE001, PERF203 - cases that have it are kept aside
+                self.oddities.append(f"The journal's policy {number} cannot be read: {problem!r}.")
+            else:
+                policies[number] = each
+                self._numbers[id(each)] = number, each
+        return policies
+
+    def _read(self) -> tuple[list[tuple[int, str, bytes, int | None]], list[tuple[int, str]]]:
         """What is written, as bytes: one that is no text must not cost the others."""
-        query = "SELECT number, CAST(id AS BLOB), CAST(body AS BLOB) FROM cases ORDER BY number"
+        query = "SELECT number, CAST(id AS BLOB), CAST(body AS BLOB), policy FROM cases ORDER BY number"
         try:
             rows = self._rows.execute(query).fetchall()
+            policies = self._rows.execute("SELECT number, body FROM policies").fetchall()
         except sqlite3.DatabaseError as problem:
             if self._place is None or not _is_spoilt(problem):
                 raise self._problem("read", problem) from problem
             self.close()
             self._set_aside(self._place)
             self._rows = self._open()
-            return []
-        return [(number, name.decode("utf-8", "replace"), body) for number, name, body in rows]
+            return [], []
+        named = [(number, name.decode("utf-8", "replace"), body, policy) for number, name, body, policy in rows]
+        return named, policies
 
     def _keep_aside(self, number: int, event: str, problem: Exception) -> None:
         """Let nothing be written over an entry that a later or an earlier agent may be able to read."""
@@ -123,19 +155,33 @@ class Journal:
             self._save_rows(cases)
             self._rows.execute("COMMIT")
         except BaseException:
+            self._numbers.clear()
             with suppress(sqlite3.Error):  # a full disk may have ended it already
                 self._rows.execute("ROLLBACK")
             raise
 
     def _save_rows(self, cases: Sequence[Case]) -> None:
         for case in cases:
-            body = json.dumps(write_case(case, with_recipes=True))
+            body = json.dumps(write_case(case))
             closed_at = case.closed_at.timestamp() if case.closed_at else None
             self._rows.execute(
-                "INSERT INTO cases (id, body, closed_at) VALUES (?, ?, ?)"
-                " ON CONFLICT (id) DO UPDATE SET body = excluded.body, closed_at = excluded.closed_at",
-                (case.id, body, closed_at),
+                "INSERT INTO cases (id, body, closed_at, policy) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE"
+                " SET body = excluded.body, closed_at = excluded.closed_at, policy = excluded.policy",
+                (case.id, body, closed_at, self._number_of(case.policy)),
             )
+
+    def _number_of(self, policy: Policy) -> int | None:
+        """The number of a policy, which is on the disk before the first case that has it."""
+        if policy is NO_POLICY:
+            return None
+        known = self._numbers.get(id(policy))
+        if known is not None:
+            return known[0]
+        body = write_policy(policy)
+        self._rows.execute("INSERT INTO policies (body) VALUES (?) ON CONFLICT (body) DO NOTHING", (body,))
+        number: int = self._rows.execute("SELECT number FROM policies WHERE body = ?", (body,)).fetchone()[0]
+        self._numbers[id(policy)] = number, policy
+        return number
 
     def purge(self, before: datetime) -> list[str]:
         """Forget the cases that were closed before then; their events' ids."""
@@ -143,6 +189,11 @@ class Journal:
         try:
             rows = self._rows.execute("SELECT id FROM cases WHERE closed_at < ?", instant).fetchall()
             self._rows.execute("DELETE FROM cases WHERE closed_at < ?", instant)
+            if rows:
+                self._numbers.clear()
+                self._rows.execute(
+                    "DELETE FROM policies WHERE number NOT IN (SELECT policy FROM cases WHERE policy IS NOT NULL)"
+                )
         except sqlite3.Error as problem:
             raise self._problem("written", problem) from problem
         return [event for (event,) in rows]
@@ -175,8 +226,11 @@ class Journal:
         is_there = rows.execute("SELECT 1 FROM sqlite_master WHERE name = 'cases'").fetchone() is not None
         rows.execute(
             "CREATE TABLE IF NOT EXISTS cases (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,"
-            " body TEXT NOT NULL, closed_at REAL)"
+            " body TEXT NOT NULL, closed_at REAL, policy INTEGER)"
         )
+        if "policy" not in {name for _, name, *_ in rows.execute("PRAGMA table_info(cases)")}:
+            rows.execute("ALTER TABLE cases ADD COLUMN policy INTEGER")
+        rows.execute("CREATE TABLE IF NOT EXISTS policies (number INTEGER PRIMARY KEY, body TEXT NOT NULL UNIQUE)")
         rows.execute("CREATE TABLE IF NOT EXISTS losses (journal TEXT NOT NULL)")
         if not is_there and (self.oddities or (self._place is not None and (self._place / _MARK).exists())):
             rows.execute("INSERT INTO losses (journal) VALUES ('the one before')")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import os
 import queue
 import threading
 from collections.abc import Callable
@@ -22,25 +23,25 @@ from forewarn.agent.case import Case, Consent
 from forewarn.agent.clock import Clock
 from forewarn.agent.common import Common
 from forewarn.agent.company import Alone, Company, Promise, as_seen
+from forewarn.agent.config_secrets import find_secret
 from forewarn.agent.events import Sighting
 from forewarn.agent.handlers.base import Handler
 from forewarn.agent.journal import Journal
 from forewarn.agent.logs import secrets_of
-from forewarn.agent.messages import Asked, Inquiry, Leave, Message, Named, without_repeated
+from forewarn.agent.messages import Asked, Inbox, Inquiry, Leave, Message, Named, without_repeated
 from forewarn.agent.metadata import Metadata
 from forewarn.agent.metrics import Metrics
 from forewarn.agent.moves import Mover
 from forewarn.agent.names import Names
 from forewarn.agent.notify import Notifier
-from forewarn.agent.policy import Approval
-from forewarn.agent.profiles import Profiles
 from forewarn.agent.reporting import Reporter
 from forewarn.agent.runner import Ended, Runner
 from forewarn.agent.scene import View
 from forewarn.agent.secrecy import concealing
-from forewarn.agent.seeing import Choose, Eyes, Told
+from forewarn.agent.seeing import Eyes, Told
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing, in_words
+from forewarn.agent.superseded import profile_of
 from forewarn.agent.turns import Turns
 from forewarn.agent.watching import Trouble
 
@@ -50,14 +51,13 @@ _LONGEST_ROUND_SECONDS = 5.0
 _SHORTEST_ROUND_SECONDS = 0.05
 _PURGE_EVERY_SECONDS = 3600.0
 _LEAVE_SECONDS = 3.0
-_INQUIRY_SECONDS = 2.0  # less than a peer waits for its answer
 _TAKE_BACK_SECONDS = 4.0  # one try to tell the leader, and the answer to an operator
 
 log = logging.getLogger("forewarn.agent")
 
 
 class Keeper:
-    """Joins everything. `run` is for one thread; `send`, `say`, `has_approved` and `standing` are for any."""
+    """Joins everything. `run` is for one thread; `send`, `say` and `standing` are for any."""
 
     def __init__(
         self,
@@ -68,31 +68,45 @@ class Keeper:
         journal: Journal,
         *,
         find: Callable[[str], Handler],
-        choose: Choose,
         boot: str,
+        inbox: Inbox | None = None,
+        look_again: Callable[[float], None] = lambda _: None,
+        company: Company | None = None,
         metrics: Metrics | None = None,
         notifier: Notifier | None = None,
     ) -> None:
         self.metrics = metrics or Metrics()
-        self.standing = Standing(settings.profiles, is_dry_run=settings.is_dry_run)
-        self.company: Company = Alone()
-        self.look_again: Callable[[float], None] = lambda _: None  # in so many seconds
-        self._inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
-        self._settings = settings = _with_approvals_as_told(settings)
+        self.standing = Standing(is_dry_run=settings.is_dry_run)
+        self._company = company or Alone()
+        self._look_again = look_again  # in so many seconds
+        self._inbox = inbox or Inbox()
+        self.send = self._inbox.send
+        self._settings = settings
+        self._policy = policy = settings.policy
         self._metadata = metadata
         self._clock = clock
         self._notifier = notifier or Notifier({})
-        self._book = Book(journal, self.metrics)
-        self._profiles = Profiles(settings.profiles)
-        reporter = Reporter(self._profiles)
+        self._book = Book(
+            journal, self.metrics, policy, lambda each: find_secret(each, os.environ, settings.literals)
+        )
+        kept = {id(case.policy): case.policy for case in self._book.unclosed()}
+        self.secrets = secrets_of(settings, find, kept.values())
+        reporter = Reporter()
         self._say = reporter.say
         self._view = View(boot, settings.fresh_within, approves=settings.approves)
-        self._runner = _runner_of(settings, self.send, find, clock)
+        self._runner = Runner(
+            self.send,
+            find,
+            settings.state_dir,
+            clock,
+            is_dry_run=settings.is_dry_run,
+            conceal=concealing(self.secrets),
+        )
         self._approver = Approver(metadata.approve, self.send)
-        common = Common(clock, boot, self._book, self._profiles, reporter, self.metrics)
-        self._mover = Mover(common, settings, self._runner, self._approver, self._ask_anew)
-        told = Told(self.standing, self._ask_anew, self._runner.forget)
-        self._eyes = Eyes(common, settings, names, told, choose)
+        common = Common(clock, boot, self._book, reporter, self.metrics)
+        self._mover = Mover(common, settings, self._runner, self._approver, lambda: look_again(0))
+        told = Told(self.standing, look_again, self._runner.forget)
+        self._eyes = Eyes(common, settings, names, told, policy)
         self._attempts = Attempts(common, self._runner, self._eyes)
         self._wake_at: datetime | None = None
         self._turns = Turns()
@@ -100,13 +114,9 @@ class Keeper:
         self._stop = threading.Event()
         self.standing.ticked_at = clock.monotonic()
         for case in self._book.unclosed():
-            reporter.say_what_the_file_lacks(case)
+            reporter.say_what_is_kept(case, policy)
 
     # For other threads.
-
-    def send(self, message: Message) -> None:
-        """Have the keeper take note of something. Safe in a signal's handler too: this queue takes no lock."""
-        self._inbox.put(message)
 
     def say(self, order: orders.Order) -> str | orders.Refusal:
         """Give an operator's word to the keeper, and wait for the answer."""
@@ -120,22 +130,10 @@ class Keeper:
             return f"{answer} {self._take_back(order.event)}".strip()
         return answer
 
-    def has_approved(self, event: str) -> bool | None:
-        """Whether the event was approved, by all that was known up to now; None: the keeper is busy.
-
-        The keeper itself answers, between two rounds: one that went by an older word has made its moves by then.
-        """
-        reply: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self.send(Inquiry(event, reply))
-        try:
-            return reply.get(timeout=_INQUIRY_SECONDS)
-        except queue.Empty:
-            return None
-
     def _take_back(self, event: str) -> str:
         """Take back this VM's word for an event that is held; what has become of that, in words."""
         case = orders.find(self.standing.cases, event)
-        taken = self.company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
+        taken = self._company.take_back(case.id, _TAKE_BACK_SECONDS) if isinstance(case, Case) else None
         return taken.in_words() if taken else ""
 
     # The loop.
@@ -220,9 +218,6 @@ class Keeper:
 
     # What messages mean.
 
-    def _ask_anew(self, after_seconds: float = 0) -> None:
-        self.look_again(after_seconds)  # which the watcher brings, after this was made
-
     def _note_answer(self, answered: Answered) -> None:
         self._approver.settle(answered)
         case = self._book.cases[answered.event]
@@ -237,23 +232,34 @@ class Keeper:
         # It may have gone or started meanwhile, which the next answer shows; it is not asked again before that.
         self._say(case, f"approval failed: {problem.message}", logging.WARNING, kind=problem.kind)
         self._book.note(replace(case, consent_at=now))
-        self.look_again(0)
+        self._look_again(0)
 
     def _obey(self, order: orders.Order) -> str | orders.Refusal:
         case = orders.find(self._book.cases.values(), order.event)
         if isinstance(case, orders.Refusal):
             return case
-        profile = self._profiles.of(case)
+        profile = profile_of(case)
         failures = course.failures(case, profile, self._clock.now())
-        answer = orders.give(case, order, profile, approves=self._settings.approves, failures=failures)
+        answer = orders.give(
+            case, order, profile, approves=self._settings.approves, failures=failures, policy=self._policy
+        )
         if isinstance(answer, orders.Refusal):
             return answer
         told, words = answer
+        if order.verb is orders.Verb.RETRY:
+            for name in {name for (name, way) in case.runs if told.run(name, way) != case.run(name, way)}:
+                self._runner.forget(case.id, name)  # its attempts are counted anew
         if not self._book.save_first(told):
             return orders.Refusal(
                 503, "The journal cannot be written, so nothing was changed. Its disk may be full."
             )
-        self._say(told, f"operator: {order.verb}", by=order.by, is_urgent=order.is_urgent or None)
+        self._say(
+            told,
+            f"operator: {order.verb}",
+            by=order.by,
+            is_urgent=order.is_urgent or None,
+            step=order.step or None,
+        )
         return words
 
     # What cases want.
@@ -272,7 +278,7 @@ class Keeper:
         self._wake_at = self._turns.next_at(self._clock.now())
         plans = self._turns.plans
         self.standing.waiting_for = {event: plan.waiting_for for event, plan in plans.items()}
-        self.company.tell(
+        self._company.tell(
             frozenset(
                 self._promise(self._book.cases[event], plan) for event, plan in plans.items() if plan.tells_leader
             )
@@ -308,10 +314,10 @@ class Keeper:
 
     def _plan(self, case: Case) -> course.Plan:
         others = self._book.acted_on()
-        ready = self.company.ready_for(case.event)
-        profile = self._profiles.of(case)
+        ready = self._company.ready_for(case.event)
+        profile = profile_of(case)
         now = self._clock.now()
-        return course.plan(case, profile, others, now, ready, self._profiles.said, self._view)
+        return course.plan(case, profile, others, now, ready, self._view)
 
     def _publish(self) -> None:
         self.standing.cases = tuple(self._book.cases.values())
@@ -334,18 +340,3 @@ class Keeper:
         self._book.save_noted()
         self._book.save_again()
         log.info("stopped", extra={"left_running": " ".join(self._attempts.left_running()) or None})
-
-
-def _runner_of(
-    settings: Settings, tell: Callable[[Ended], None], find: Callable[[str], Handler], clock: Clock
-) -> Runner:
-    conceal = concealing(secrets_of(settings, find))
-    return Runner(tell, find, settings.state_dir, clock, is_dry_run=settings.is_dry_run, conceal=conceal)
-
-
-def _with_approvals_as_told(settings: Settings) -> Settings:
-    """The settings; where nothing is to be approved, no profile does."""
-    if settings.approves:
-        return settings
-    silent = {name: replace(each, approval=Approval.NEVER) for name, each in settings.profiles.items()}
-    return replace(settings, profiles=silent)

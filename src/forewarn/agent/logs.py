@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any, TextIO
 
 from forewarn.agent.handlers.base import Handler
+from forewarn.agent.policy import Policy, Step
 from forewarn.agent.secrecy import concealing
 from forewarn.agent.settings import Settings
 from forewarn.agent.writing import Writer
@@ -58,26 +59,39 @@ class Outlet(logging.Handler):
         self._writer.close()
         super().close()
 
+    def conceal(self, secrets: Iterable[str]) -> None:
+        """Keep these out of what is logged from now on."""
+        if isinstance(self.formatter, _Discreet):
+            self.formatter.conceal = concealing(secrets)
+
     def _word_for(self, lost: int) -> str:
         words = f"lines of log that are missing here, as nobody took them: {lost}"
         return self.format(logging.LogRecord("forewarn.agent", logging.WARNING, "", 0, words, (), None))
 
 
-def secrets_of(settings: Settings, find: Callable[[str], Handler]) -> set[str]:
-    """All that the settings know and nobody should read."""
+def secrets_of(settings: Settings, find: Callable[[str], Handler], policies: Iterable[Policy] = ()) -> set[str]:
+    """Return all that the settings and these policies know and nobody should read."""
     found = {settings.peers.secret} if settings.peers else set()
-    for profile in settings.profiles.values():
-        for step in profile.steps:
-            try:
-                handler = find(step.uses)
-            except (LookupError, ImportError):
-                continue
-            kinds = {each.name: each.type for each in handler.options}
-            for name, value in step.options.items():
-                if kinds.get(name) == "secret":
-                    found |= set(_texts(value))
-                elif kinds.get(name) == "table":
-                    found |= {text for text in _texts(value) if len(text) >= _SHORTEST_PERHAPS}
+    for policy in (settings.policy, *policies):
+        for profile in policy.profiles.values():
+            for step in profile.steps:
+                found |= _secrets_of_step(step, find)
+    return found
+
+
+def _secrets_of_step(step: Step, find: Callable[[str], Handler]) -> set[str]:
+    if not step.uses:  # an older journal did not note which
+        return set()
+    try:
+        kinds = {each.name: each.type for each in find(step.uses).options}
+    except (LookupError, ImportError):
+        return set()
+    found: set[str] = set()
+    for name, value in step.options.items():
+        if kinds.get(name) == "secret":
+            found |= set(_texts(value))
+        elif kinds.get(name) == "table":
+            found |= {text for text in _texts(value) if len(text) >= _SHORTEST_PERHAPS}
     return found
 
 

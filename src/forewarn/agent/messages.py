@@ -14,6 +14,8 @@ from forewarn.agent.events import Sighting
 from forewarn.agent.runner import Ended
 from forewarn.agent.watching import Trouble
 
+_INQUIRY_SECONDS = 2.0  # less than a peer waits for its answer
+
 
 @dataclass(frozen=True, slots=True)
 class Named:
@@ -49,6 +51,37 @@ class Leave:
 
 
 Message = Union[Sighting, Trouble, Ended, Answered, Named, Asked, Inquiry, Nudge, Leave]
+
+
+class Inbox:
+    """Where the keeper's messages are left. Made before the keeper, and before all who send to it."""
+
+    def __init__(self) -> None:
+        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+
+    def send(self, message: Message) -> None:
+        """Leave a message. Safe in a signal's handler too: this queue takes no lock."""
+        self._messages.put(message)
+
+    def get(self, timeout: float) -> Message:
+        """Take the next message; `queue.Empty` if none comes in time."""
+        return self._messages.get(timeout=timeout)
+
+    def get_nowait(self) -> Message:
+        """Take the next message; `queue.Empty` if there is none."""
+        return self._messages.get_nowait()
+
+    def has_approved(self, event: str) -> bool | None:
+        """Whether the event was approved, by all that was known up to now; None: the keeper is busy.
+
+        The keeper itself answers, between two rounds: one that went by an older word has made its moves by then.
+        """
+        reply: queue.SimpleQueue[bool] = queue.SimpleQueue()
+        self.send(Inquiry(event, reply))
+        try:
+            return reply.get(timeout=_INQUIRY_SECONDS)
+        except queue.Empty:
+            return None
 
 
 def without_repeated(messages: Sequence[Message]) -> Iterator[Message]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import field
 from datetime import datetime
 from itertools import accumulate
@@ -111,7 +111,6 @@ class Snapshot:
     """What there is to tell now."""
 
     cases: tuple[Case, ...]  # that are not closed
-    profiles: Mapping[str, Profile]
     now: datetime
     incarnation: int | None
     poll_age_seconds: float | None
@@ -144,7 +143,7 @@ def _webdevops(moment: Snapshot, errors: float) -> Iterator[Family]:
         "azure_scheduledevent_event_drain",
         "gauge",
         "When the preparation for an event began and finished, as a Unix time.",
-        [sample for case in there for sample in _drain_samples(case, moment.profiles)],
+        [sample for case in there for sample in _drain_samples(case)],
     )
     yield Family(
         "azure_scheduledevent_event_approval",
@@ -180,8 +179,8 @@ def _event_samples(case: Case) -> Iterator[tuple[Labels, float]]:
         yield labels, event.not_before.timestamp() if event.not_before else 1
 
 
-def _drain_samples(case: Case, profiles: Mapping[str, Profile]) -> Iterator[tuple[Labels, float]]:
-    begun_at = preparation_began_at(case, profiles.get(case.profile))
+def _drain_samples(case: Case) -> Iterator[tuple[Labels, float]]:
+    begun_at = preparation_began_at(case, case.policy.profile(case.profile))
     if begun_at is not None:
         yield (("eventID", case.id), ("type", "start")), begun_at.timestamp()
         if case.prepared_at is not None:
@@ -214,10 +213,9 @@ def _own(moment: Snapshot) -> Iterator[Family]:
     )
 
 
-def preparation_began_at(case: Case, profile: Profile | None) -> datetime | None:
+def preparation_began_at(case: Case, profile: Profile) -> datetime | None:
     """When the first step of the preparation was begun."""
-    steps = profile.on(Occasion.PREPARE) if profile else ()
-    runs = [run for step in steps if (run := case.run(step.name)) is not None]
+    runs = [run for step in profile.on(Occasion.PREPARE) if (run := case.run(step.name)) is not None]
     return min((run.begun_at for run in runs), default=None)
 
 

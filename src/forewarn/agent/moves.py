@@ -10,10 +10,8 @@ from datetime import datetime, timedelta
 from forewarn.agent import course, steps
 from forewarn.agent.approving import Approver
 from forewarn.agent.audit import Audit
-from forewarn.agent.bygone import Renamed, recipe_of, with_other_names
 from forewarn.agent.case import (
     DRY_RUN,
-    UNDO_TRIES,
     Case,
     Consent,
     Direction,
@@ -29,6 +27,7 @@ from forewarn.agent.policy import Step
 from forewarn.agent.runner import Runner
 from forewarn.agent.scene import Scene
 from forewarn.agent.settings import Settings
+from forewarn.agent.superseded import Renamed, profile_of, type_told, with_other_names
 
 
 class Mover:
@@ -45,7 +44,6 @@ class Mover:
         self._settings = settings
         self._clock, self._boot = common.clock, common.boot
         self._book = common.book
-        self._profiles = common.profiles
         self._say = common.reporter.say
         self._metrics = common.metrics
         self._runner = runner
@@ -68,8 +66,6 @@ class Mover:
             return self._skip(case, move)
         if isinstance(move, steps.Rely):
             return self._rely(case, move)
-        if isinstance(move, steps.GiveUp):
-            return self._give_up(case, move)
         if self._runner.stop(case.id, move.step.name, move.why):
             self._say(case, "step is given up", step=move.step.name, why=move.why)
         return False
@@ -111,7 +107,7 @@ class Mover:
             until=now + timedelta(seconds=move.seconds),
             order=next_order(case, *self._book.acted_on()),
             profile=case.profile,
-            recipe=recipe_of(move.step, case.event.type) if move.direction is Direction.DO else None,
+            of_type=type_told(move.step, case.event.type) if move.direction is Direction.DO else "",
             memory=self._memory_of(case, move.step),
         )
         begun = with_run(case, move.step.name, move.direction, run)
@@ -130,9 +126,7 @@ class Mover:
         return True
 
     def _memory_of(self, case: Case, step: Step) -> str:
-        profiles, now = self._profiles, self._clock.now()
-        scene = Scene(case, profiles.of(case), self._book.acted_on(), now, profiles.said)
-        return memory_of(step, scene)
+        return memory_of(step, Scene(case, profile_of(case), self._book.acted_on(), self._clock.now()))
 
     def _skip(self, case: Case, move: steps.Skip) -> bool:
         now = self._clock.now()
@@ -141,13 +135,6 @@ class Mover:
         log_at = logging.INFO if move.direction is Direction.UNDO else logging.WARNING
         self._say(case, "step left out", log_at, step=move.step.name, direction=move.direction, why=move.why)
         self._book.note(with_run(case, move.step.name, move.direction, run))
-        return True
-
-    def _give_up(self, case: Case, move: steps.GiveUp) -> bool:
-        now = self._clock.now()
-        run = Run(Outcome.FAILED, UNDO_TRIES, now, now, self._boot, move.why)
-        self._say(case, "step is not undone", logging.ERROR, step=move.name, why=move.why)
-        self._book.note(with_run(case, move.name, Direction.UNDO, run))
         return True
 
     def _rely(self, case: Case, move: steps.Rely) -> bool:
@@ -162,7 +149,7 @@ class Mover:
             of_event=move.of_event,
             order=next_order(case, *self._book.acted_on()),
             profile=case.profile,
-            recipe=recipe_of(move.step, case.event.type),
+            of_type=type_told(move.step, case.event.type),
             memory=self._memory_of(case, move.step),
         )
         self._say(case, "step done already", step=move.step.name, of_event=move.of_event)
@@ -180,19 +167,12 @@ class Mover:
         self._book.note(replace(case, runs=runs, prepared_at=None))
 
     def _note_renamed(self, case: Case, names: Renamed) -> None:
-        """What was done is undone as it was done, in the end; what the step is by now is done too."""
+        """What was done is undone as it was done, in the end; what the step does now is done too."""
         for name, kept_as in names.aside.items():
-            words = "step is another by now: it is done too, and what was done is undone as it was"
-            self._say(case, words, logging.WARNING, step=name, kept_as=kept_as)
+            self._say(case, "step superseded", logging.WARNING, step=name, kept_as=kept_as)
             self._runner.forget(case.id, name)  # its attempts are counted anew
         for name in names.back.values():
-            is_stale = name in names.stale
-            words = (
-                "step is again as it was done before, and done anew"
-                if is_stale
-                else "step counts again as it was done"
-            )
-            self._say(case, words, step=name)
+            self._say(case, "step current again", step=name, is_done_anew=name in names.stale or None)
         self._book.note(with_other_names(case, names))
 
     def _look_for(self, case: Case, *, is_early: bool) -> None:
@@ -226,7 +206,7 @@ class Mover:
         self._book.note(replace(case, unconfirmed_at=self._clock.now()))
 
     def _close(self, case: Case) -> None:
-        profile = self._profiles.of(case)
+        profile = profile_of(case)
         closed = replace(case, closed_at=self._clock.now())
         self._audit.write(closed, profile)
         self._book.note(closed)

@@ -49,6 +49,16 @@ class OnFailure(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SecretOption:
+    """Where a secret stands among a step's options, and where its text comes from."""
+
+    path: tuple[str, ...]
+    reference: Mapping[
+        str, str
+    ]  # {"file": PATH}, {"env": NAME}, or {"literal": CHECKSUM} for one in the agent's file
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One thing to do, by one handler."""
 
@@ -63,7 +73,8 @@ class Step:
     retry_pause_seconds: float = 2
     on_failure: OnFailure = OnFailure.HOLD
     has_undo: bool = False
-    has_secrets: bool = False  # perhaps, among its options: they are not written down
+    secrets: tuple[SecretOption, ...] = ()  # among its options
+    missing: str = ""  # why it cannot run: a secret that its options refer to is not to be had
     is_for_all_events: bool = False  # as its handler says: a state of this machine, whatever the event
 
 
@@ -80,22 +91,21 @@ class Profile:
     together: Together = Together.REFUSE
     approves_others: bool = False  # also events that do not name this VM
     prepares_when_started: bool = False  # also when the platform is already at it
-    bygone: tuple[Step, ...] = ()  # that were done for a case, and are not in the file any more: only to be undone
-    forgotten: tuple[str, ...] = ()  # the same, and how they are undone is not known
+    superseded: tuple[Step, ...] = ()  # that were run for a case by another profile or type: only to be undone
 
     def on(self, occasion: Occasion) -> tuple[Step, ...]:
         """Its steps for an occasion."""
         return tuple(step for step in self.steps if step.on is occasion)
 
     def step(self, name: str) -> Step | None:
-        """Its step of that name, as it was done."""
-        return next((step for step in (*self.bygone, *self.steps) if step.name == name), None)
+        """Return its step of that name, as it was done."""
+        return next((step for step in (*self.superseded, *self.steps) if step.name == name), None)
 
     def prepared_by(self) -> tuple[Step, ...]:
-        """Its steps for the preparation, as they were done, what is bygone first."""
-        bygone = [step for step in self.bygone if step.on is Occasion.PREPARE]
-        names = {*(step.name for step in bygone), *self.forgotten}
-        return (*bygone, *(step for step in self.on(Occasion.PREPARE) if step.name not in names))
+        """Return its steps for the preparation, as they were done, superseded ones first."""
+        superseded = [step for step in self.superseded if step.on is Occasion.PREPARE]
+        names = {step.name for step in superseded}
+        return (*superseded, *(step for step in self.on(Occasion.PREPARE) if step.name not in names))
 
 
 LOG_ONLY = Profile("log only")
@@ -125,4 +135,45 @@ class Rule:
     max_resources: int | None = None
     description: str = ""  # a regular expression
     between: tuple[time, time] | None = None  # the time of day of NotBefore, local; may span midnight
-    line: int = 0  # where the file says it
+    line: int = field(default=0, compare=False)  # where the file says it
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Rules and profiles as one file had them. An event keeps the policy with which it was first seen."""
+
+    rules: tuple[Rule, ...] = ()
+    profiles: Mapping[str, Profile] = field(default_factory=dict)
+
+    def profile(self, name: str) -> Profile:
+        """Return the profile of that name; one that only logs if there is none."""
+        return self.profiles.get(name, LOG_ONLY)
+
+    def covers(self, other: Policy) -> bool:
+        """Whether it has all that the other has; it may have more profiles."""
+        return self.rules == other.rules and all(
+            self.profile(each) == other.profile(each) for each in other.profiles
+        )
+
+
+NO_POLICY = Policy()  # not known, as in a journal of the first form
+
+
+def has_same_effect(one: Step, other: Step) -> bool:
+    """Whether the same handler is given the same options; a secret is the same if it comes from the same place."""
+    return one is other or (one.uses == other.uses and referring_options(one) == referring_options(other))
+
+
+def referring_options(step: Step) -> Mapping[str, Any]:
+    """Return the options with references in place of secrets."""
+    options: Mapping[str, Any] = step.options
+    for secret in step.secrets:
+        options = with_option(options, secret.path, dict(secret.reference))
+    return options
+
+
+def with_option(options: Mapping[str, Any], path: tuple[str, ...], value: object) -> Mapping[str, Any]:
+    """Return the options with a value at a path."""
+    first, *rest = path
+    inner = with_option(options.get(first, {}), tuple(rest), value) if rest else value
+    return {**options, first: inner}

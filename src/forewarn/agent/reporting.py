@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 
 from forewarn.agent.case import Case
-from forewarn.agent.profiles import Profiles
+from forewarn.agent.policy import Policy
 from forewarn.agent.standing import phase_of
+from forewarn.agent.superseded import profile_of
 
 log = logging.getLogger("forewarn.agent")
 
@@ -14,30 +15,18 @@ log = logging.getLogger("forewarn.agent")
 class Reporter:
     """Says what happens to cases."""
 
-    def __init__(self, profiles: Profiles) -> None:
-        self._profiles = profiles
-
-    def say_what_the_file_lacks(self, case: Case) -> None:
-        """At the start: the steps that were done for a case, and that its profile does not have."""
-        profile = self._profiles.of(case)
-        where = f"profile {case.profile}"
-        if (profile.bygone or profile.forgotten) and case.profile not in self._profiles.said:
-            self.say(case, f"there is no profile {case.profile} any more", logging.WARNING)
-        for step in profile.bygone:
-            if step.has_undo:
-                is_edited = any(each.name == step.name for each in profile.steps)
-                lack = f"is another in {where} now" if is_edited else f"is not in {where}"
-                words = f"step {step.name} {lack}: it will be undone as it was done"
-                self.say(case, words, logging.WARNING, handler=step.uses)
-        for name in profile.forgotten:
-            words = (
-                f"step {name} is not in {where}, and how it is undone is not known: "
-                "put a step that does the same into the file, or see to it by hand"
-            )
-            self.say(case, words, logging.ERROR)
+    def say_what_is_kept(self, case: Case, policy: Policy) -> None:
+        """At the start: whether a case goes on by an earlier file, and what of that cannot be run."""
+        if not case.policy.covers(policy) and (case.runs or case.is_open):
+            hint = f"forewarn agent reset {case.id}" if case.is_open and case.started_at is None else None
+            self.say(case, "event keeps earlier configuration", profile=case.profile, hint=hint)
+        profile = profile_of(case)
+        for step in (*profile.superseded, *profile.steps):
+            if step.missing:
+                self.say(case, "step unrecoverable", logging.ERROR, step=step.name, why=step.missing)
 
     def say(self, case: Case, what: str, level: int = logging.INFO, **fields: object) -> None:
-        """One line about a case; fields that are None are left out."""
+        """Log one line about a case; fields that are None are left out."""
         named = {name: value for name, value in fields.items() if value is not None}
-        phase = phase_of(case, self._profiles.of(case))
+        phase = phase_of(case, profile_of(case))
         log.log(level, what, extra={"event": case.id, "type": case.event.type, "phase": phase.value, **named})

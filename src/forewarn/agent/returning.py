@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from forewarn.agent.bygone import kept_aside
 from forewarn.agent.case import Direction, Outcome, Run, Runs, is_underway
 from forewarn.agent.effects import heir_of, undone_by, undone_since
 from forewarn.agent.policy import Step
 from forewarn.agent.scene import Scene
+from forewarn.agent.superseded import kept_aside
 
 _AGAIN = "its event came back while it was being undone"
 
@@ -24,11 +24,12 @@ def what_is_left(scene: Scene) -> Runs | None:
         return None
     steps = scene.profile.prepared_by()
     left = {step.name: _left_of(step, run, scene) for step in steps if (run := case.run(step.name)) is not None}
-    # What cannot be undone stays on record too, so that it is said.
-    left |= {name: case.run(name) for name in scene.profile.forgotten}
     runs = {(name, Direction.DO): run for name, run in left.items() if run is not None}
     aside = kept_aside(case, (step.name for step in steps if heir_of(step, scene)))
-    return runs | {(aside[name], direction): run for (name, direction), run in case.runs.items() if name in aside}
+    kept = ((name, direction, run) for (name, direction), run in case.runs.items() if name in aside)
+    return runs | {
+        (aside[name], direction): replace(run, of_step=run.of_step or name) for name, direction, run in kept
+    }
 
 
 def _left_of(step: Step, run: Run, scene: Scene) -> Run | None:

@@ -179,6 +179,9 @@ class Runner:
         if self._is_dry_run:
             self._tell(Ended(attempt, Result(is_done=True, note="dry run: it was not done")))
             return
+        if step.missing and not (takes_over and step.uses in OUTLIVING):
+            self._tell(Ended(attempt, Result(is_done=False, note=step.missing, is_uncertain=takes_over)))
+            return
         body = threading.Thread(
             target=self._run,
             args=(attempt, step.uses, task, takes_over),
@@ -196,8 +199,8 @@ class Runner:
         run, done = case.run(step.name, direction), case.run(step.name)
         memory = run.memory if run else ""
         event = case.event
-        if direction is Direction.UNDO and done is not None and done.recipe is not None and done.recipe.of_type:
-            event = replace(event, type=done.recipe.of_type)  # of which it was told: that is what is undone
+        if direction is Direction.UNDO and done is not None and done.of_type:
+            event = replace(event, type=done.of_type)  # of which it was told: that is what is undone
         return Task(
             event=event,
             step=step.name,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from forewarn.agent.bygone import likeness_of, was_after
 from forewarn.agent.case import Case, Direction, Run
 from forewarn.agent.compat import dataclass
-from forewarn.agent.policy import Occasion, Profile, Step
+from forewarn.agent.policy import Profile, Step
+from forewarn.agent.superseded import definition_of, wants_same
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +21,16 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class Rival:
+    """An attempt with the same effect as a step's."""
+
+    case: Case
+    name: str
+    run: Run
+    undo: Run | None
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     """A case among the others, at one moment."""
 
@@ -29,7 +38,6 @@ class Scene:
     profile: Profile
     others: Sequence[Case]  # that are not closed yet
     now: datetime
-    profiles: Mapping[str, Profile] = field(default_factory=dict)  # of the others
     view: View = View()
 
     def was_seen_within(self, length: timedelta) -> bool:
@@ -40,26 +48,13 @@ class Scene:
         """Whether the machine has not booted since the attempt, as far as is known."""
         return run.boot == self.view.boot or not (run.boot and self.view.boot)
 
-    def rivals(self, step: Step) -> Iterator[tuple[Case, Run, Run | None]]:
-        """Other attempts that were after the same, and those at their undo; of this case, under other names.
-
-        What the file says by now counts only where an older journal did not note what was done.
-        """
-        likeness = likeness_of(step)
+    def rivals(self, step: Step) -> Iterator[Rival]:
+        """Return other attempts with the same effect, also of this case under other names."""
         others = (each for each in self.others if each.id != self.case.id)
         for each in (self.case, *others):
             for (name, direction), run in each.runs.items():
                 if direction is Direction.UNDO or (each is self.case and name == step.name):
                     continue
-                if was_after(run, step, likeness) if run.recipe else self._is_said_to_be(step, each, name):
-                    yield each, run, each.run(name, Direction.UNDO)
-
-    def _is_said_to_be(self, step: Step, case: Case, name: str) -> bool:
-        own = self.profile if case.profile == self.case.profile else Profile(case.profile)
-        steps = self.profiles.get(case.profile, own).steps
-        return any(each.name == name and _is_same(each, step) for each in steps)
-
-
-def _is_same(one: Step, other: Step) -> bool:
-    kinds = one.on is other.on is Occasion.PREPARE and one.has_undo and other.has_undo
-    return kinds and one.uses == other.uses and one.options == other.options
+                made_by = definition_of(each, name)
+                if wants_same(made_by, step):
+                    yield Rival(each, name, run, each.run(name, Direction.UNDO))

@@ -9,15 +9,15 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from forewarn.agent import course, sightings
+from forewarn.agent import sightings
 from forewarn.agent.absence import Doubt
 from forewarn.agent.case import Case
 from forewarn.agent.common import Common
 from forewarn.agent.compat import dataclass
-from forewarn.agent.events import Event, Sighting
+from forewarn.agent.events import Sighting
 from forewarn.agent.names import Names
-from forewarn.agent.returning import what_is_left
-from forewarn.agent.scene import Scene, View
+from forewarn.agent.policy import Policy
+from forewarn.agent.scene import View
 from forewarn.agent.settings import Settings
 from forewarn.agent.standing import Standing
 from forewarn.agent.watching import Trouble
@@ -25,7 +25,6 @@ from forewarn.agent.watching import Trouble
 _NAME_SECONDS = 5.0  # from the first answer
 
 log = logging.getLogger("forewarn.agent")
-Choose = Callable[[Event, str], tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +39,9 @@ class Told:
 class Eyes:
     """Turns what is seen into cases."""
 
-    def __init__(self, common: Common, settings: Settings, names: Names, told: Told, choose: Choose) -> None:
+    def __init__(self, common: Common, settings: Settings, names: Names, told: Told, policy: Policy) -> None:
         self._clock = common.clock
         self._book = common.book
-        self._profiles = profiles = common.profiles
         self._say = common.reporter.say
         self._metrics = common.metrics
         self._names = names
@@ -55,11 +53,9 @@ class Eyes:
             watched_within=settings.longest_look,
             apart_seconds=settings.apart_seconds,
             which=names.which,
-            choose=choose,
-            has_begun=lambda case: course.has_begun_to_prepare(case, profiles.of(case)),
-            left_of=lambda case: what_is_left(self._scene_of(case)),
+            policy=policy,
+            view=View(common.boot, settings.fresh_within),
         )
-        self._view = View(common.boot, settings.fresh_within)
         self._back: frozenset[str] = frozenset()  # events that are there again, before their cases were closed
         self._last: Sighting | None = None  # that was noted
         self._missing: frozenset[str] = frozenset()  # not in the last answer, which may mean that they are gone
@@ -105,7 +101,8 @@ class Eyes:
         for oddity in sorted(oddities - self._oddities):
             log.warning("the endpoint's answer has %s", oddity)
         self._oddities = oddities
-        notes = sightings.note(self._book.cases, self._doubts, sighting, self._viewpoint)
+        others = self._book.acted_on()
+        notes = sightings.note(self._book.cases, self._doubts, sighting, self._viewpoint, others)
         self._missing, self._doubts, self._back, self._last = notes.missing, notes.doubts, notes.back, sighting
         self._unseen -= {noted.case.id for noted in notes.noted}
         if notes.look_after is not None:
@@ -121,7 +118,8 @@ class Eyes:
         for event in self._last.document.events:
             if event.id not in self._back:
                 continue
-            noted = sightings.note_event(self._book.cases[event.id], event, self._last, self._viewpoint)
+            others = self._book.acted_on()
+            noted = sightings.note_event(self._book.cases[event.id], event, self._last, self._viewpoint, others)
             if noted is not None:
                 self._back -= {event.id}
                 self._keep(noted)
@@ -129,10 +127,6 @@ class Eyes:
     def is_back(self, case: Case) -> bool:
         """Whether its event is there again, and what is under way for its end is waited for."""
         return case.id in self._back
-
-    def _scene_of(self, case: Case) -> Scene:
-        others = self._book.acted_on()
-        return Scene(case, self._profiles.of(case), others, self._clock.now(), self._profiles.said, self._view)
 
     def _keep(self, noted: sightings.Noted) -> None:
         what, case = noted.what, noted.case
@@ -200,7 +194,7 @@ class Eyes:
             self._note_sighting(waiting)
 
     def _judge_anew(self, case: Case, *, is_named: bool) -> None:
-        """By the names and the rules of this agent, which may not be those of the one that wrote the journal."""
+        """By the names that this agent knows, which may not be those of the one that wrote the journal."""
         judged = sightings.judge_anew(case, self._viewpoint, is_named=is_named)
         if judged != case:
             self._tell_of_words(case, judged)

@@ -6,7 +6,7 @@
     GET  /drainz    200; 503 while this machine is drained: all that comes before an approval is done, not undone
     GET  /events    what there is, what was done about it, and what is waited for; ?all=1: also what is over
     GET  /metrics   for Prometheus
-    POST /events/ID/approve, hold or release, with `Authorization: Bearer` and the token in state_dir
+    POST /events/ID/approve, hold, release, reset or retry, with `Authorization: Bearer` and the token in state_dir
 
 /readyz turns at the beginning of draining and /drainz at its end, as in the webdevops manager. Both come from the
 journal, so they outlive a restart, and both are back when the event is over.
@@ -25,6 +25,7 @@ from forewarn.agent.http1 import Request, response_bytes
 from forewarn.agent.metrics import Metrics, Snapshot, write_page
 from forewarn.agent.orders import Order, Refusal, Verb
 from forewarn.agent.standing import Standing, phase_of
+from forewarn.agent.superseded import profile_of
 
 _JSON = "application/json"
 _TEXT = "text/plain; charset=utf-8"
@@ -94,7 +95,7 @@ class Desk:
         shown = [
             {
                 **write_case(case),
-                "phase": phase_of(case, standing.profile_of(case)),
+                "phase": phase_of(case, profile_of(case)),
                 "waiting_for": list(standing.waiting_for.get(case.id, ())),
                 "seconds_to_not_before": (case.event.not_before - now).total_seconds()
                 if case.event.not_before
@@ -122,7 +123,6 @@ class Desk:
         standing = self._standing
         moment = Snapshot(
             cases=standing.unclosed(),
-            profiles=standing.profiles,
             now=self._clock.now(),
             incarnation=standing.incarnation,
             poll_age_seconds=self._poll_age(),
@@ -147,7 +147,14 @@ class Desk:
             said = None
         if not isinstance(said, dict):
             return _no(400, 'The body is a JSON object: {"by": "who", "now": false}.')
-        order = Order(Verb(verb), _unquoted(event), _who(said.get("by")), is_urgent=said.get("now") is True)
+        step = said.get("step")
+        order = Order(
+            Verb(verb),
+            _unquoted(event),
+            _who(said.get("by")),
+            is_urgent=said.get("now") is True,
+            step=step if isinstance(step, str) else "",
+        )
         answer = self._say(order)
         if isinstance(answer, Refusal):
             return _no(answer.status, answer.message)

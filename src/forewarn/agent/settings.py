@@ -8,7 +8,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from forewarn.agent.compat import dataclass
-from forewarn.agent.policy import Profile, Rule
+from forewarn.agent.policy import Policy, Profile, Rule
 
 AZURE = "http://169.254.169.254"
 DISCOVER = "discover"  # as an endpoint: SCHEDULEDEVENTSIP, DHCP option 245, and then Azure's address
@@ -47,8 +47,14 @@ class Settings:
     rules: tuple[Rule, ...] = ()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
     peers: Peers | None = None
+    literals: Mapping[str, str] = field(default_factory=dict)  # secrets that stand in the file, by their checksums
     source: str = ""  # the file; empty: none
     warnings: tuple[str, ...] = ()  # what in all this is probably not meant
+
+    @property
+    def policy(self) -> Policy:
+        """What the file says of events."""
+        return Policy(self.rules, self.profiles)
 
     @property
     def apart_seconds(self) -> float:

@@ -12,7 +12,13 @@ from datetime import datetime, timedelta
 from forewarn.agent.absence import Doubt, LastSeen, ending_of, judge, named_also
 from forewarn.agent.case import DRY_RUN, Case, Consent, Runs
 from forewarn.agent.compat import StrEnum, dataclass
+from forewarn.agent.course import has_begun_to_prepare
 from forewarn.agent.events import UNKNOWN, Event, Sighting
+from forewarn.agent.policy import NO_POLICY, Policy
+from forewarn.agent.returning import what_is_left
+from forewarn.agent.rules import choose
+from forewarn.agent.scene import Scene, View
+from forewarn.agent.superseded import profile_of
 
 
 class Meaning(StrEnum):
@@ -45,6 +51,15 @@ class Notes:
     back: frozenset[str] = frozenset()  # events that are there again, while something is under way for their end
 
 
+Choose = Callable[[Event, str, Policy], "tuple[str, str]"]  # with this VM's name in it: the profile, and why
+
+
+def choose_by_rules(event: Event, vm: str, policy: Policy) -> tuple[str, str]:
+    """Return the profile of the first rule that fits, and why."""
+    choice = choose(event, vm, policy.rules, policy.profiles)
+    return choice.profile.name, choice.why
+
+
 @dataclass(frozen=True, slots=True)
 class Viewpoint:
     """From where the agent looks."""
@@ -53,17 +68,25 @@ class Viewpoint:
     watched_within: timedelta  # a shorter gap between two answers is no gap
     apart_seconds: float  # how far apart answers have to be that count against an event
     which: Callable[[Sequence[str]], str]  # the resource that means this VM
-    choose: Callable[[Event, str], tuple[str, str]]  # for an event and this VM's name in it: the profile, and why
-    has_begun: Callable[[Case], bool]  # whether its preparation was taken up
-    left_of: Callable[[Case], Runs | None]  # what counts of an end that is under way; None: wait for it
+    policy: Policy = NO_POLICY  # for events that are first seen now
+    choose: Choose = choose_by_rules
+    view: View = View()
 
 
 def note(
-    cases: Mapping[str, Case], doubts: Mapping[str, Doubt], sighting: Sighting, viewpoint: Viewpoint
+    cases: Mapping[str, Case],
+    doubts: Mapping[str, Doubt],
+    sighting: Sighting,
+    viewpoint: Viewpoint,
+    others: Sequence[Case] = (),
 ) -> Notes:
-    """What an answer means for the cases. `doubts` are what earlier answers have left."""
+    """Return what an answer means for the cases.
+
+    `doubts` are what earlier answers have left; `others` are the cases that may share an effect.
+    """
     events = sighting.document.events
-    noted = [each for event in events if (each := note_event(cases.get(event.id), event, sighting, viewpoint))]
+    found = (note_event(cases.get(event.id), event, sighting, viewpoint, others) for event in events)
+    noted = [each for each in found if each]
     there = {event.id for event in events}
     back = frozenset(there.difference(each.case.id for each in noted))
     lacking = {case.id: last_seen(case) for case in cases.values() if case.is_open and case.id not in there}
@@ -88,7 +111,7 @@ def last_seen(case: Case) -> LastSeen:
 
 
 def judge_anew(case: Case, viewpoint: Viewpoint, *, is_named: bool = True) -> Case:
-    """The case, after the names of this VM or its rules have changed.
+    """Return the case, after the names of this VM have changed.
 
     Who does not know its name yet does not unlearn what its journal says of whose the event is.
     """
@@ -96,15 +119,18 @@ def judge_anew(case: Case, viewpoint: Viewpoint, *, is_named: bool = True) -> Ca
     return _judged(case, case.event, vm if is_named else vm or case.vm, viewpoint)
 
 
-def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Noted | None:
-    """What it means that an event is there. None: it was over, and what is under way for that ends first."""
+def note_event(
+    case: Case | None, event: Event, sighting: Sighting, viewpoint: Viewpoint, others: Sequence[Case] = ()
+) -> Noted | None:
+    """Return what it means that an event is there. None: it was over, and its end is still under way."""
     at = sighting.at
     if case is not None and case.is_open and event != case.event:
         event = _completed(event, case.event)
     if case is None:
-        return Noted(_new(event, sighting, viewpoint), Meaning.APPEARED)
+        return Noted(_new(event, sighting, viewpoint, viewpoint.policy), Meaning.APPEARED)
     if not case.is_open:
-        left = viewpoint.left_of(case) if case.closed_at is None else {}
+        scene = Scene(case, profile_of(case), others, at, viewpoint.view)
+        left = what_is_left(scene) if case.closed_at is None else {}
         return None if left is None else Noted(_again(case, event, sighting, viewpoint, left), Meaning.RETURNED)
     named_by = named_also(case.named_by, sighting.endpoint)
     seen = replace(case, last_seen_at=at, boot=viewpoint.boot, named_by=named_by)
@@ -116,10 +142,10 @@ def note_event(case: Case | None, event: Event, sighting: Sighting, viewpoint: V
     return Noted(changed, Meaning.CHANGED)
 
 
-def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
+def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint, policy: Policy) -> Case:
     at = sighting.at
     vm = viewpoint.which(event.resources)
-    profile, why = viewpoint.choose(event, vm)
+    profile, why = viewpoint.choose(event, vm, policy)
     return Case(
         event=event,
         vm=vm,
@@ -127,6 +153,7 @@ def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
         why=why,
         first_seen_at=at,
         last_seen_at=at,
+        policy=policy,
         not_before=event.not_before,
         boot=viewpoint.boot,
         named_by=named_also((), sighting.endpoint),
@@ -137,8 +164,8 @@ def _new(event: Event, sighting: Sighting, viewpoint: Viewpoint) -> Case:
 def _again(case: Case, event: Event, sighting: Sighting, viewpoint: Viewpoint, left: Runs) -> Case:
     """A second life. Its approval is remembered, as an event is approved once; and what operators said."""
     again = replace(
-        _new(event, sighting, viewpoint),
-        was_prepared_for=case.was_prepared_for or viewpoint.has_begun(case),
+        _new(event, sighting, viewpoint, case.policy),
+        was_prepared_for=case.was_prepared_for or has_begun_to_prepare(case, profile_of(case)),
         consent=case.consent,
         consent_by=case.consent_by,
         consent_at=case.consent_at,
@@ -168,18 +195,18 @@ def _with_event(case: Case, event: Event, viewpoint: Viewpoint) -> Case:
 
 
 def _judged(case: Case, event: Event, vm: str, viewpoint: Viewpoint) -> Case:
-    """The case with its event as it is now, and the profile that the rules ask for now.
+    """The case with its event as it is now, and the profile that its policy's rules ask for now.
 
-    What was done for the event as it was is undone in the end, whatever profile it stood in; see `bygone.py`.
+    What was done for the event as it was is undone in the end, whatever profile it stood in; see `superseded.py`.
     """
     changed = replace(case, event=event, vm=vm, not_before=event.not_before or case.not_before)
     if not _word_holds(case, changed):
         changed = replace(changed, told_to_approve_by="", is_urgent=False)
     has_started = case.started_at is not None or event.has_started
-    if has_started and viewpoint.has_begun(case):
+    if has_started and has_begun_to_prepare(case, profile_of(case)):
         return changed  # nothing is approved any more, and what has begun goes on
     # Rules may go by the time that it was announced for, which it does not say once it has started.
-    profile, why = viewpoint.choose(replace(event, not_before=changed.not_before), vm)
+    profile, why = viewpoint.choose(replace(event, not_before=changed.not_before), vm, case.policy)
     # Another profile has other steps before the approval: what was noted of the first does not count.
     prepared_at = case.prepared_at if profile == case.profile else None
     return replace(changed, profile=profile, why=why, prepared_at=prepared_at)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from forewarn.agent.bygone import with_bygone
 from forewarn.agent.case import Case, Consent, Direction, Ending, Outcome
 from forewarn.agent.compat import StrEnum
 from forewarn.agent.course import has_begun_to_prepare
-from forewarn.agent.policy import LOG_ONLY, Occasion, Profile, Step
+from forewarn.agent.policy import Occasion, Profile, Step
+from forewarn.agent.superseded import profile_of
 from forewarn.agent.watching import Trouble
 
 READINESS = "readiness"  # the kind of handler that takes this machine out of service
@@ -45,8 +45,7 @@ def phase_of(case: Case, profile: Profile) -> Phase:
 class Standing:
     """What is known now."""
 
-    def __init__(self, profiles: Mapping[str, Profile], *, is_dry_run: bool = False) -> None:
-        self.profiles = profiles
+    def __init__(self, *, is_dry_run: bool = False) -> None:
         self.is_dry_run = is_dry_run
         self.cases: tuple[Case, ...] = ()  # all, also closed ones
         self.waiting_for: Mapping[str, tuple[str, ...]] = {}
@@ -68,10 +67,6 @@ class Standing:
         """The cases with something left to do."""
         return tuple(case for case in self.cases if case.closed_at is None)
 
-    def profile_of(self, case: Case) -> Profile:
-        """What the case is met with."""
-        return with_bygone(case, self.profiles.get(case.profile, LOG_ONLY), self.profiles)
-
     def out_of_service_for(self) -> list[str]:
         """The events for whose sake a readiness step keeps this machine out of service.
 
@@ -85,18 +80,18 @@ class Standing:
 
     def _is_taken_out(self, case: Case) -> bool:
         return any(
-            _is_in_force(case, step.name) for step in _all_steps(self.profile_of(case)) if step.uses == READINESS
+            _is_in_force(case, step.name) for step in _all_steps(profile_of(case)) if step.uses == READINESS
         )
 
     def _is_drained(self, case: Case) -> bool:
-        steps = self.profile_of(case).on(Occasion.PREPARE)
+        steps = profile_of(case).on(Occasion.PREPARE)
         done = [step.name for step in steps if (run := case.run(step.name)) and run.outcome is Outcome.DONE]
         undone = [name for name in done if (run := case.run(name, Direction.UNDO)) and run.outcome is Outcome.DONE]
         return case.prepared_at is not None and bool(done) and not undone
 
 
 def _all_steps(profile: Profile) -> tuple[Step, ...]:
-    return (*profile.bygone, *profile.steps)
+    return (*profile.superseded, *profile.steps)
 
 
 def _is_in_force(case: Case, step: str) -> bool:

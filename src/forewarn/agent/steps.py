@@ -17,7 +17,6 @@ from forewarn.agent.policy import Occasion, OnFailure, Step
 from forewarn.agent.scene import Scene
 from forewarn.agent.undo_order import groups_to_undo
 
-CANNOT_BE_UNDONE = "its profile does not have it, and how it is undone was not kept: see to it by hand"
 CAME_NEARER = "NotBefore came nearer, and its time was up"  # which is no failure of the step, and no try
 _LONGEST_PAUSE = timedelta(seconds=60)
 _ROUNDING = timedelta(seconds=1)  # between the plan and the beginning something else may be written to the disk
@@ -58,16 +57,8 @@ class Stop:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """A step cannot be undone: nobody knows how any more."""
-
-    name: str
-    why: str
-
-
-STEP_MOVES = (Begin, Skip, Rely, Stop, GiveUp)
-StepMove = Union[Begin, Skip, Rely, Stop, GiveUp]
+STEP_MOVES = (Begin, Skip, Rely, Stop)
+StepMove = Union[Begin, Skip, Rely, Stop]
 
 
 class State(StrEnum):
@@ -163,10 +154,6 @@ def go_back(scene: Scene) -> Progress:
 
 
 def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
-    for name in scene.profile.forgotten:
-        if scene.case.run(name, Direction.UNDO) is None:
-            progress.moves.append(GiveUp(name, CANNOT_BE_UNDONE))
-            progress.wait(f"step {name}, which cannot be undone, to be given up")
     for step in scene.profile.prepared_by():
         # A case that is closed is not looked at any more: whoever shares its effect has to have seen its undo.
         if step.has_undo and (heir := heir_of(step, scene)):
@@ -176,8 +163,8 @@ def _see_to_the_rest(progress: Progress, scene: Scene) -> None:
 def wind_up(scene: Scene, occasion: Occasion) -> Progress:
     """What runs of an occasion that is over is waited for; nothing more of it begins."""
     progress = Progress()
-    bygone = (step for step in scene.profile.bygone if step.on is occasion)
-    for step in (*scene.profile.on(occasion), *bygone):
+    superseded = (step for step in scene.profile.superseded if step.on is occasion)
+    for step in (*scene.profile.on(occasion), *superseded):
         run = scene.case.run(step.name)
         if run is not None and is_underway(run):
             progress.wait(_at_it(f"step {step.name}", run))
@@ -316,7 +303,7 @@ def _undo(progress: Progress, step: Step, scene: Scene) -> None:
 def is_to_be_undone(step: Step, scene: Scene) -> bool:
     """Whether its undo has still to begin, or is tried again."""
     run = scene.case.run(step.name, Direction.UNDO)
-    return run is None or is_undone_again(run, step.retries)
+    return run is None or (not step.missing and is_undone_again(run, step.retries))
 
 
 def _has_tries_left(step: Step, run: Run, scene: Scene) -> bool:

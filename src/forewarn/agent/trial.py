@@ -20,7 +20,7 @@ from forewarn.agent.course import Close, Move, NotePrepared, plan
 from forewarn.agent.events import STARTED, Event
 from forewarn.agent.file_names import fit_for_a_file
 from forewarn.agent.handlers.base import Handler, Result, Task, grace_seconds_of
-from forewarn.agent.policy import Approval, Profile, Step
+from forewarn.agent.policy import Approval, Policy, Profile, Step
 from forewarn.agent.steps import Begin, Skip, Stop
 
 _GRACE_SECONDS = 10  # how much longer than its time a handler may take to come back
@@ -63,7 +63,8 @@ class Trial:
         # Nobody waits for the time of an event that was made up, and nobody approves it.
         self._profile = replace(profile, lead_seconds=None, approval=Approval.NEVER)
         now = clock.now()
-        self._case = Case(event, vm, profile.name, "a trial", first_seen_at=now, last_seen_at=now)
+        policy = Policy(profiles={profile.name: self._profile})
+        self._case = Case(event, vm, profile.name, "a trial", first_seen_at=now, last_seen_at=now, policy=policy)
         self._clock = clock
         self._find = find
         self._scratch = scratch

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from forewarn.agent.bygone import likeness_of
 from forewarn.agent.case import Outcome
 from forewarn.agent.compat import dataclass
-from forewarn.agent.policy import Step
+from forewarn.agent.policy import Step, has_same_effect
 from forewarn.agent.scene import Scene
+from forewarn.agent.superseded import definition_of
 
 _MAY_HAVE_LEFT_SOMETHING = {Outcome.DONE, Outcome.FAILED, Outcome.LOST}  # a failed attempt may have got half way
 
@@ -24,14 +24,13 @@ class _Deed:
     step: Step
     profile: str  # that wanted it
     number: int  # of its group there
-    effect: tuple[str, str]
     order: int
-    is_bygone: bool
+    is_superseded: bool
 
     @property
     def group(self) -> tuple[object, ...]:
         """What is undone side by side has the same."""
-        return (self.step.name,) if self.is_bygone else (self.profile, self.number)
+        return (self.step.name,) if self.is_superseded else (self.profile, self.number)
 
 
 def groups_to_undo(scene: Scene) -> Iterator[list[Step]]:
@@ -47,18 +46,18 @@ def _deeds(scene: Scene) -> Iterator[_Deed]:
     for step in scene.profile.prepared_by():
         run = scene.case.run(step.name)
         if step.has_undo and run is not None and run.outcome in _MAY_HAVE_LEFT_SOMETHING:
-            effect = step.uses, likeness_of(step)
-            group = run.recipe.group if run.recipe else step.group  # as its profile had it
+            made_by = definition_of(scene.case, step.name)
+            group = made_by.group if made_by else step.group  # as its profile had it
             profile = run.profile or scene.case.profile
-            yield _Deed(step, profile, group, effect, run.order, step in scene.profile.bygone)
+            yield _Deed(step, profile, group, run.order, step in scene.profile.superseded)
 
 
 def _place(deed: _Deed, deeds: list[_Deed]) -> tuple[int, int, bool, int]:
     """Where it stands among all that was done: after all of its own profile that had to be done before it."""
     before = (each for each in deeds if each.profile == deed.profile and each.number <= deed.number)
-    return max(_first(each, deeds) for each in before), deed.number, not deed.is_bygone, deed.order
+    return max(_first(each, deeds) for each in before), deed.number, not deed.is_superseded, deed.order
 
 
 def _first(deed: _Deed, deeds: list[_Deed]) -> int:
     """When the same was done for the first time."""
-    return min(each.order for each in deeds if each.effect == deed.effect)
+    return min(each.order for each in deeds if has_same_effect(each.step, deed.step))

@@ -11,10 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from forewarn.agent import rules
 from forewarn.agent.clock import Clock
 from forewarn.agent.endpoints import Endpoints
-from forewarn.agent.events import Event
 from forewarn.agent.journal import Journal
 from forewarn.agent.keeper import Keeper
 from forewarn.agent.messages import Named, Nudge
@@ -55,20 +53,21 @@ class _Agent:
         self._clock = Clock(hours.date, hours.monotonic, hours.monotonic)
         self._metadata = Metadata(Endpoints(told.endpoints), told, hours.monotonic)
         dice = random.Random(f"jitter {seed}")
-        self.threads = [threading.Thread(target=self._keep, name="keeper", daemon=True)]
-        self._is_made = threading.Event()
-        self.threads[0].start()
-        assert self._is_made.wait(60), "the keeper could not be made"
+        self._inbox = Inbox(hours)
         watcher = Watcher(
             self._metadata,
             self._clock,
             told,
-            self._keeper.send,
-            self._keeper.send,
+            self._inbox.send,
+            self._inbox.send,
             lambda: dice.uniform(0.9, 1.1),
             lambda look_up: Waker(look_up, hours.monotonic, WaitingSelector(hours)),
         )
-        self._keeper.look_again = self._look_again = watcher.look_again
+        self._look_again = watcher.look_again
+        self.threads = [threading.Thread(target=self._keep, name="keeper", daemon=True)]
+        self._is_made = threading.Event()
+        self.threads[0].start()
+        assert self._is_made.wait(60), "the keeper could not be made"
         self._keeper.send(Named(MINE))
         self.threads.append(threading.Thread(target=watcher.run, args=(self._stop,), name="watcher", daemon=True))
         self.threads[1].start()
@@ -82,17 +81,13 @@ class _Agent:
             Names(),
             journal,
             find=self._plays.find,
-            choose=self._choose,
             boot="b-1",
+            inbox=self._inbox,
+            look_again=self._look_again,
         )
-        self._keeper._inbox = Inbox(self._hours)  # type: ignore[assignment]
         self._is_made.set()
         self._keeper.run(self._stop)
         journal.close()
-
-    def _choose(self, event: Event, vm: str) -> tuple[str, str]:
-        choice = rules.choose(event, vm, self._told.rules, self._told.profiles)
-        return choice.profile.name, choice.why
 
     def died(self) -> list[str]:
         return [thread.name for thread in self.threads if not thread.is_alive()]

@@ -189,7 +189,7 @@ class Inbox:
         self._hours = hours
         self._messages: deque[Any] = deque()
 
-    def put(self, message: Any) -> None:
+    def send(self, message: Any) -> None:
         self._messages.append(message)
 
     def get(self, timeout: float) -> Any:

@@ -29,6 +29,8 @@ COMMANDS = (
     ("approve", "tell", "Let an event begin, once it is prepared.", "approve [OPTIONS] EVENT"),
     ("hold", "tell", "Keep an event from being approved.", "hold [OPTIONS] EVENT"),
     ("release", "tell", "Take a hold back.", "release [OPTIONS] EVENT"),
+    ("reset", "tell", "Apply the current configuration to an open event.", "reset [OPTIONS] EVENT"),
+    ("retry", "tell", "Run failed steps of an event again, or one step.", "retry [OPTIONS] EVENT [STEP]"),
     (
         "test",
         "test",
@@ -200,6 +202,23 @@ def _approve(parser: argparse.ArgumentParser) -> None:
     _tell(parser)
 
 
+def _reset(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Apply the configuration that the agent was started with to an open event. Without this, an event keeps "
+        "the configuration with which it was first seen. Steps that were already run are undone as they were run."
+    )
+    _tell(parser)
+
+
+def _retry(parser: argparse.ArgumentParser) -> None:
+    parser.description = (
+        "Run failed steps of an event again, or one step, as the configuration of the event has them. If the "
+        "event is over, run their undo again."
+    )
+    _tell(parser)
+    parser.add_argument("step", nargs="?", metavar="STEP", help="The step (default: all that failed).")
+
+
 def _test(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "profile", metavar="PROFILE", help="The profile whose steps are run. They are run for real."
@@ -222,5 +241,7 @@ _ARGUMENTS = {
     "approve": _approve,
     "hold": _tell,
     "release": _tell,
+    "reset": _reset,
+    "retry": _retry,
     "test": _test,
 }

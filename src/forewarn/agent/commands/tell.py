@@ -1,4 +1,4 @@
-"""`approve`, `hold` and `release`: an operator's word about an event, to the agent that runs."""
+"""`approve`, `hold`, `release`, `reset` and `retry`: an operator's order about an event, to the running agent."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ def run(given: SimpleNamespace) -> int:
     body: dict[str, object] = {"by": _operator()}
     if given.command == "approve":
         body["now"] = given.is_urgent
+    if given.command == "retry" and given.step:
+        body["step"] = given.step
     answer = agent.tell(f"/events/{quote(given.event, safe='')}/{given.command}", body)
     if given.is_json:
         show_json(answer)
