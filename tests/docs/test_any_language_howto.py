@@ -50,7 +50,7 @@ def test_the_scripts_put_a_client_through_a_reboot(copy: Path):
     approved = re.findall(r"^approved (\S+)$", ran.stdout, re.MULTILINE)
     assert len(approved) == 1
     assert approved[0] in (copy / "history.json").read_text()
-    assert "\nweb-0 does well: " in ran.stdout
+    assert "web-0 does well: " in ran.stdout
 
 
 def test_the_client_leaves_the_events_of_others_to_them(copy: Path):

@@ -1,24 +1,24 @@
-"""The page on recordings: its table of lines is what is written, its words for damage are those that are said."""
+"""The page on recordings has the members of every line, and the error for a damaged one."""
 
 from __future__ import annotations
 
 import re
 
-from forewarn.recording.tape import Header, Line
+from forewarn.recording.file import Header, RecordingLine
 from tests.running import ROOT
 
 PAGE = (ROOT / "docs/howto/record-and-replay.md").read_text()
 TABLE = PAGE.partition("## File format")[2]
 
 
-def test_the_table_names_every_member_of_every_line():
+def test_table_names_every_member_of_every_line():
     members = set(re.findall(r"`(\w+)`", TABLE))
 
-    assert members == set(Header.__struct_fields__) | set(Line.__struct_fields__)
+    assert members == set(Header.__struct_fields__) | set(RecordingLine.__struct_fields__)
 
 
-def test_the_sentence_about_a_line_that_is_cut_off_is_the_one_that_is_said():
-    said = (ROOT / "src/forewarn/recording/tape.py").read_text()
+def test_error_for_a_cut_off_line_is_the_real_one():
+    said = (ROOT / "src/forewarn/recording/file.py").read_text()
 
     assert "the line is cut off, as when the recorder is killed" in said
     assert "the line is cut off, as when the recorder is killed." in " ".join(PAGE.split())

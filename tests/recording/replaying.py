@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from forewarn.clock import VirtualClock
-from forewarn.recording.asking import Source
+from forewarn.recording.endpoint import RecordedEndpoint
+from forewarn.recording.file import Recording, RecordingFile
 from forewarn.recording.recorder import Recorder
-from forewarn.recording.replay import Manner, Replay
-from forewarn.recording.tape import Recording, Tape
+from forewarn.recording.replay import Replay, ReplayOptions
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
 from tests.running import START, Reply, call, running
 
@@ -47,16 +47,16 @@ class Life:
 def record_a_life(file: Path, version: str = NEWEST) -> Life:
     """On virtual time: a freeze that is approved, a reboot, a redeploy that is called off, an eviction."""
     life = Life(file)
-    with running(FLEET) as service, Tape(file) as tape:
+    with running(FLEET) as service, RecordingFile(file) as tape:
         clock = service.service.clock
         assert isinstance(clock, VirtualClock)
         guest = service.guest("web-0")
-        source = Source(f"http://127.0.0.1:{service.metadata_port}", version)
+        source = RecordedEndpoint(f"http://127.0.0.1:{service.metadata_port}", version)
         recorder = Recorder(source, tape, clock)
         recorder.begin()
 
         def look() -> None:
-            recorder.look()
+            recorder.poll()
             bodies = {each: guest.call(path=f"{EVENTS}?api-version={each}").body for each in EVENTS_VERSIONS}
             if not life.seen or life.seen[-1].bodies[NEWEST] != bodies[NEWEST]:
                 life.seen.append(Seen(recorder.seconds, bodies))
@@ -115,10 +115,10 @@ class RunningReplay:
 
 @contextmanager
 def replaying(
-    recording: Recording, manner: Manner | None = None, operator: str = "127.0.0.1"
+    recording: Recording, manner: ReplayOptions | None = None, operator: str = "127.0.0.1"
 ) -> Iterator[RunningReplay]:
     """A replay for a block; standing still at the recorded time, unless told otherwise."""
-    replay = Replay(recording, manner or Manner(recording.changes[0].at, shifts=False, rate=0.0))
+    replay = Replay(recording, manner or ReplayOptions(recording.changes[0].at, shifts=False, rate=0.0))
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name="replay", daemon=True)
     thread.start()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.recording.tape import read_recording
+from forewarn.recording.file import read_recording
 from tests.cli.command import FOREWARN, CommandLine, environment, forewarn, shown
 from tests.recording.replaying import document, end, error, event, header, written
 from tests.running import call, free_port, running, wait_until
@@ -72,7 +72,7 @@ def leave(process: subprocess.Popen[str]) -> None:
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
-def test_a_recording_that_is_stopped_is_whole_and_says_what_it_holds(tmp_path: Path, how: signal.Signals):
+def test_stopped_recording_is_whole_and_prints_a_summary(tmp_path: Path, how: signal.Signals):
     file = tmp_path / "life.jsonl"
     with running(FLEET) as service:
         endpoint = f"http://127.0.0.1:{service.metadata_port}"
@@ -94,7 +94,7 @@ def test_a_recording_that_is_stopped_is_whole_and_says_what_it_holds(tmp_path: P
     assert recording.end is not None
 
 
-def test_a_recording_may_have_a_length(tmp_path: Path):
+def test_recording_ends_after_its_length(tmp_path: Path):
     file = tmp_path / "life.jsonl"
     with running(FLEET) as service:
         endpoint = f"http://127.0.0.1:{service.metadata_port}/metadata/scheduledevents"
@@ -107,7 +107,7 @@ def test_a_recording_may_have_a_length(tmp_path: Path):
     assert recording.seconds >= 1
 
 
-def test_a_recording_goes_on_to_its_end_when_whoever_reads_what_it_says_leaves(tmp_path: Path):
+def test_recording_goes_on_after_a_closed_pipe(tmp_path: Path):
     file = tmp_path / "life.jsonl"
     with running(FLEET) as service:
         endpoint = f"http://127.0.0.1:{service.metadata_port}"
@@ -126,7 +126,7 @@ def test_a_recording_goes_on_to_its_end_when_whoever_reads_what_it_says_leaves(t
     assert recording.end is not None
 
 
-def test_a_recording_that_nobody_heard_of_and_that_holds_no_document_is_a_failure_all_the_same(tmp_path: Path):
+def test_recording_without_documents_fails_after_a_closed_pipe_too(tmp_path: Path):
     file = tmp_path / "life.jsonl"
     with running({"vms": [{"name": "web-0"}]}) as service:
         endpoint = f"http://127.0.0.1:{service.metadata_port}"
@@ -139,7 +139,7 @@ def test_a_recording_that_nobody_heard_of_and_that_holds_no_document_is_a_failur
     assert json.loads(file.read_text().splitlines()[-1])["end"] is True
 
 
-def test_a_file_that_cannot_be_written_any_more_is_a_sentence():
+def test_full_disk_is_reported():
     with running(FLEET) as service:
         endpoint = f"http://127.0.0.1:{service.metadata_port}"
 
@@ -147,10 +147,11 @@ def test_a_file_that_cannot_be_written_any_more_is_a_sentence():
             _, err = recorder.communicate(timeout=60)
 
     assert recorder.returncode == 1
-    assert "error: /dev/full cannot be written any more: No space left on device.\n" in err
+    assert err.count("error: ") == 1
+    assert "/dev/full" in err
 
 
-def test_a_recording_without_any_document_is_a_failure_and_has_the_reason(tmp_path: Path):
+def test_recording_without_documents_fails_with_the_reason(tmp_path: Path):
     file = tmp_path / "life.jsonl"
     with running({"vms": [{"name": "web-0"}]}) as service:
         endpoint = f"http://127.0.0.1:{service.metadata_port}"
@@ -167,12 +168,14 @@ def test_a_recording_without_any_document_is_a_failure_and_has_the_reason(tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("--endpoint", "ftp://x"), 2, "error: The endpoint 'ftp://x' is not http"),
-        (("--api-version", "2030-01-01"), 2, "error: There is no api-version 2030-01-01."),
+        (("--endpoint", "ftp://x"), 2, "'ftp://x'"),
+        (("--api-version", "2030-01-01"), 2, "2030-01-01"),
         (("--every", "0"), 2, "Invalid value for '--every'"),
     ],
 )
-def test_what_cannot_be_recorded_is_refused(tmp_path: Path, arguments: tuple[str, ...], code: int, said: str):
+def test_unusable_arguments_of_record_are_refused(
+    tmp_path: Path, arguments: tuple[str, ...], code: int, said: str
+):
     ran = forewarn("record", "--out", str(tmp_path / "life.jsonl"), *arguments)
 
     assert ran.code == code
@@ -180,7 +183,7 @@ def test_what_cannot_be_recorded_is_refused(tmp_path: Path, arguments: tuple[str
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_recording_that_is_there_is_left_alone(tmp_path: Path):
+def test_existing_recording_is_not_overwritten(tmp_path: Path):
     file = tmp_path / "life.jsonl"
     file.write_text("mine")
 
@@ -193,7 +196,7 @@ def test_a_recording_that_is_there_is_left_alone(tmp_path: Path):
 # replay
 
 
-def test_a_replay_says_what_it_plays_where_and_what_it_does_not_do(tmp_path: Path):
+def test_replay_prints_its_file_addresses_and_limits(tmp_path: Path):
     lines = [document(0, 1), error(10), document(25, 2, event())]
     file = written(tmp_path, header(endpoint="http://169.254.169.254"), *lines)
 
@@ -230,7 +233,7 @@ def test_a_replay_says_what_it_plays_where_and_what_it_does_not_do(tmp_path: Pat
     assert code == 0
 
 
-def test_a_rate_makes_it_faster_and_what_is_approved_is_told(tmp_path: Path):
+def test_rate_makes_the_replay_faster_and_approvals_are_printed(tmp_path: Path):
     started_event = event(EventStatus="Started", NotBefore="")
     lines = [document(0, 1, event()), document(600, 2, started_event), document(1200, 3), end(1200)]
     file = written(tmp_path, header(), *lines)
@@ -254,7 +257,7 @@ def test_a_rate_makes_it_faster_and_what_is_approved_is_told(tmp_path: Path):
     assert last == {"DocumentIncarnation": 3, "Events": []}
 
 
-def test_a_replay_plays_on_when_whoever_reads_what_it_says_leaves(tmp_path: Path):
+def test_replay_goes_on_after_a_closed_pipe(tmp_path: Path):
     started_event = event(EventStatus="Started", NotBefore="")
     lines = [document(0, 1, event()), document(600, 2, started_event), document(1200, 3), end(1200)]
     file = written(tmp_path, header(), *lines)
@@ -274,7 +277,7 @@ def test_a_replay_plays_on_when_whoever_reads_what_it_says_leaves(tmp_path: Path
     assert code == 0
 
 
-def test_a_replay_at_a_rate_plays_on_when_whoever_reads_what_it_says_leaves(tmp_path: Path):
+def test_replay_at_a_rate_goes_on_after_a_closed_pipe(tmp_path: Path):
     file = written(tmp_path, header(), document(0, 1), document(600, 2, event()), document(1200, 3), end(1200))
 
     with replayed(str(file), "--rate", "600", "--rate-limit", "0") as (process, _, port, _command):
@@ -286,7 +289,7 @@ def test_a_replay_at_a_rate_plays_on_when_whoever_reads_what_it_says_leaves(tmp_
         assert process.wait(60) == 0
 
 
-def test_a_damaged_file_is_refused_with_the_line_and_played_when_told_to(tmp_path: Path):
+def test_damaged_file_is_refused_with_its_line_and_replayed_on_request(tmp_path: Path):
     file = written(tmp_path, header(), document(0, 1), "{half\n", document(9, 2), end(9))
 
     refused = forewarn("replay", str(file))
@@ -306,14 +309,14 @@ def test_a_damaged_file_is_refused_with_the_line_and_played_when_told_to(tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--rate", "2", "--virtual"), "error: --rate and --virtual exclude each other."),
-        (("--metadata", "nowhere"), "error: 'nowhere' is no address; write it like 127.0.0.1:8254."),
+        (("--rate", "2", "--virtual"), "--rate and --virtual"),
+        (("--metadata", "nowhere"), "'nowhere'"),
         (("--rate", "0"), "Invalid value for '--rate'"),
-        (("--rate", "nan"), "Invalid value for '--rate': nan is no number that can be counted with"),
-        (("--rate", "1e300"), "Invalid value for '--rate': 1e+300 is out of range; it can be more than 0"),
+        (("--rate", "nan"), "nan"),
+        (("--rate", "1e300"), "1e+300"),
     ],
 )
-def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ...], said: str):
+def test_unusable_arguments_of_replay_are_refused(tmp_path: Path, arguments: tuple[str, ...], said: str):
     file = written(tmp_path, header(), document(0, 1))
 
     ran = forewarn("replay", str(file), *arguments)
@@ -322,7 +325,7 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, arguments: tuple[str, ..
     assert said in ran.err
 
 
-def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path):
+def test_busy_port_is_reported(tmp_path: Path):
     file = written(tmp_path, header(), document(0, 1))
     with running() as service:
         taken = f"127.0.0.1:{service.metadata_port}"
@@ -331,4 +334,5 @@ def test_a_port_that_is_taken_is_a_sentence(tmp_path: Path):
             _, err = replay.communicate(timeout=60)
 
     assert replay.returncode == 1
-    assert err.startswith(f"error: Cannot bind guest listener on {taken}: Address already in use.")
+    assert err.startswith("error: ")
+    assert taken in err

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from forewarn.recording.replay import Manner
-from forewarn.recording.tape import read_recording
+from forewarn.recording.file import read_recording
+from forewarn.recording.replay import ReplayOptions
 from forewarn.wire.imds.versions import EVENTS_VERSIONS
 from forewarn.wire.times import rfc1123
 from tests.recording.replaying import NEWEST, Life, RunningReplay, event, header, record_a_life, replaying, written
@@ -44,7 +44,7 @@ def test_the_life_has_every_kind_of_change(life: Life):
     assert len(life.seen) >= 10
 
 
-def test_the_recording_holds_each_document_as_it_came_with_its_time(life: Life):
+def test_recording_has_each_document_unchanged_with_its_time(life: Life):
     recording = read_recording(life.file)
 
     assert [(each.seconds, each.body) for each in recording.changes] == [
@@ -58,14 +58,14 @@ def test_the_recording_holds_each_document_as_it_came_with_its_time(life: Life):
 
 
 @pytest.mark.parametrize("version", EVENTS_VERSIONS)
-def test_a_guest_is_told_the_same_in_every_version_after_the_same_time(life: Life, version: str):
+def test_guest_gets_the_same_document_after_the_same_time_in_every_version(life: Life, version: str):
     with replaying(read_recording(life.file)) as replay:
         found = step_through(replay, life, version)
 
     assert found == [(each.seconds, each.bodies[version]) for each in life.seen]
 
 
-def test_a_life_recorded_in_the_first_version_is_told_in_the_newest_with_what_was_never_told_guessed(
+def test_newest_version_of_an_oldest_recording_has_defaults(
     tmp_path: Path,
 ):
     life = record_a_life(tmp_path / "old.jsonl", "2017-03-01")
@@ -84,11 +84,11 @@ def test_a_life_recorded_in_the_first_version_is_told_in_the_newest_with_what_wa
     assert list(newest) == list(expected)
 
 
-def test_times_that_move_lie_as_far_ahead_as_they_did(life: Life):
+def test_moved_times_lie_as_far_ahead_as_recorded(life: Life):
     recording = read_recording(life.file)
     start = datetime.fromisoformat("2031-07-01T08:30:00.250000+00:00")
 
-    with replaying(recording, Manner(start, shifts=True, rate=0.0)) as replay:
+    with replaying(recording, ReplayOptions(start, shifts=True, rate=0.0)) as replay:
         now = replay.move(until="next")
         body = replay.guest().body
 
@@ -110,11 +110,11 @@ def test_times_that_move_lie_as_far_ahead_as_they_did(life: Life):
         ("soon", "soon"),
     ],
 )
-def test_a_time_is_moved_in_the_form_in_which_it_was_written(tmp_path: Path, written_as: str, moved: str):
+def test_moved_time_keeps_its_format(tmp_path: Path, written_as: str, moved: str):
     told = event(NotBefore=written_as, Description='not "NotBefore":"Mon, 02 Mar 2026 12:15:00 GMT"')
     recording = read_recording(written(tmp_path, header(), line(0, 1, told)))
 
-    with replaying(recording, Manner(START + timedelta(days=1), shifts=True, rate=0.0)) as replay:
+    with replaying(recording, ReplayOptions(START + timedelta(days=1), shifts=True, rate=0.0)) as replay:
         (seen,) = json.loads(replay.guest().body)["Events"]
 
     assert seen == told | {"NotBefore": moved}

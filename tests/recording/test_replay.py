@@ -13,9 +13,9 @@ import pytest
 
 from forewarn.errors import ConfigError
 from forewarn.operator.server import OperatorServer
+from forewarn.recording.file import Recording, read_recording
 from forewarn.recording.playback import Playback, Scene, scenes_of
-from forewarn.recording.replay import MOST_APPROVALS, Manner, Replay
-from forewarn.recording.tape import Recording, read_recording
+from forewarn.recording.replay import MOST_APPROVALS, Replay, ReplayOptions
 from tests.cli.command import forewarn
 from tests.recording.replaying import document, end, error, event, header, replaying, written
 from tests.running import START
@@ -56,7 +56,7 @@ def incarnations(shown: list[Scene]) -> list[int]:
 # What is left behind.
 
 
-def test_the_last_approvals_are_remembered_however_many_there_are(tmp_path: Path):
+def test_only_the_newest_approvals_are_kept(tmp_path: Path):
     ids = [f"A123BC45-1234-5678-AB90-{number:012}" for number in range(100)]
     many = document(0, 1, *(event(EventId=each) for each in ids))
     asked = json.dumps({"StartRequests": [{"EventId": each} for each in ids]}).encode()
@@ -68,14 +68,12 @@ def test_the_last_approvals_are_remembered_however_many_there_are(tmp_path: Path
     assert noted == MOST_APPROVALS
 
 
-def test_where_operators_cannot_be_served_guests_are_not_heard_either(
-    recording: Recording, monkeypatch: pytest.MonkeyPatch
-):
+def test_busy_operator_port_closes_the_guest_listener(recording: Recording, monkeypatch: pytest.MonkeyPatch):
     async def startup(*_: object, **__: object) -> None:
         raise OSError("no room")
 
     monkeypatch.setattr(OperatorServer, "startup", startup)
-    replay = Replay(recording, Manner(START, shifts=False))
+    replay = Replay(recording, ReplayOptions(START, shifts=False))
 
     async def begin() -> None:
         with pytest.raises(OSError, match="no room"):
@@ -90,7 +88,7 @@ def test_where_operators_cannot_be_served_guests_are_not_heard_either(
 # The clock.
 
 
-def test_a_clock_that_comes_to_the_end_of_all_dates_stands_there(recording: Recording):
+def test_clock_stops_at_the_last_date(recording: Recording):
     clock, shown = HandMoved(), list[Scene]()
     playback = Playback(scenes_of(recording, START, shifts=True), shown.append, 1e6, clock)
 
@@ -126,7 +124,7 @@ def test_an_advance_shows_every_document_on_the_way_in_order(recording: Recordin
     assert playback.now() == START + timedelta(minutes=5)
 
 
-def test_operators_move_the_clock_as_they_move_a_services(recording: Recording):
+def test_clock_api_is_that_of_a_service(recording: Recording):
     with replaying(recording) as replay:
         first = replay.operator("GET", "/v1/clock").json
         after_nine = (replay.move(advance_seconds=9), len(replay.guest().json["Events"]))
@@ -148,7 +146,7 @@ def test_operators_move_the_clock_as_they_move_a_services(recording: Recording):
     assert over == {"change": 4, "changes": 4, "is_over": True, "approvals": []}
 
 
-def test_a_clock_that_plays_shows_what_falls_due(recording: Recording):
+def test_running_clock_shows_due_documents(recording: Recording):
     with replaying(recording) as replay:
         replay.operator("POST", "/v1/clock", {"rate": 1000})
         tag = replay.guest().headers["etag"]
@@ -169,7 +167,7 @@ def test_a_clock_that_plays_shows_what_falls_due(recording: Recording):
         ({"hours": 1}, "The body cannot be used: it has no member 'hours'."),
     ],
 )
-def test_a_clock_that_cannot_be_moved_like_that_is_refused(recording: Recording, body: object, message: str):
+def test_invalid_clock_moves_are_refused(recording: Recording, body: object, message: str):
     with replaying(recording) as replay:
         reply = replay.operator("POST", "/v1/clock", body)
 
@@ -184,19 +182,19 @@ def test_it_is_ready_and_has_no_other_routes(recording: Recording):
         assert replay.operator("GET", "/v1/vms").status == 404
 
 
-def test_a_command_for_a_service_is_told_that_this_is_a_replay(recording: Recording):
+def test_service_command_is_refused_by_a_replay(recording: Recording):
     with replaying(recording) as replay:
         code, out, err = forewarn("vm", "list", "--url", f"http://127.0.0.1:{replay.replay.operator[1]}")
 
     assert (code, out) == (1, "")
-    assert "This is a replay of a recording" in err
+    assert "replay" in err
     assert "forewarn clock" in err
 
 
 @pytest.mark.parametrize(
     ("method", "path"), [("GET", "/v1/vms"), ("DELETE", "/v1/clock")], ids=["route", "method"]
 )
-def test_what_a_refusal_says_to_look_at_is_there(recording: Recording, method: str, path: str):
+def test_route_named_in_a_refusal_exists(recording: Recording, method: str, path: str):
     with replaying(recording) as replay:
         hint = replay.operator(method, path).json["error"]["hint"]
         page = replay.operator("GET", "/openapi.json")
@@ -206,9 +204,9 @@ def test_what_a_refusal_says_to_look_at_is_there(recording: Recording, method: s
     assert sorted(page.json["paths"]) == ["/healthz", "/openapi.json", "/readyz", "/v1/clock", "/v1/replay"]
 
 
-def test_operators_are_heard_on_loopback_only(recording: Recording):
+def test_operator_api_listens_on_loopback_only(recording: Recording):
     with (
-        pytest.raises(ConfigError, match="heard on loopback only"),
+        pytest.raises(ConfigError, match="loopback only"),
         replaying(recording, operator="0.0.0.0") as replay,
     ):
         pytest.fail(f"it was started at {replay.replay.operator}")
@@ -217,7 +215,7 @@ def test_operators_are_heard_on_loopback_only(recording: Recording):
 # Guests.
 
 
-def test_an_approval_of_an_event_that_is_there_is_noted_and_changes_nothing(recording: Recording):
+def test_approval_of_an_open_event_is_noted_without_effect(recording: Recording):
     with replaying(recording) as replay:
         replay.move(until="next")
         before = replay.guest().body
@@ -232,7 +230,7 @@ def test_an_approval_of_an_event_that_is_there_is_noted_and_changes_nothing(reco
 
 
 @pytest.mark.parametrize("ids", [["x"], [EVENT, "x"]], ids=["alone", "among others"])
-def test_an_approval_of_an_event_that_is_not_there_is_refused(recording: Recording, ids: list[str]):
+def test_approval_of_an_unknown_event_is_refused(recording: Recording, ids: list[str]):
     with replaying(recording) as replay:
         replay.move(until="next")
         reply = replay.guest("POST", json.dumps({"StartRequests": [{"EventId": each} for each in ids]}).encode())
@@ -241,7 +239,7 @@ def test_an_approval_of_an_event_that_is_not_there_is_refused(recording: Recordi
     assert reply.status == 400
 
 
-def test_every_change_has_a_tag_of_its_own_and_an_unchanged_document_is_304(recording: Recording):
+def test_every_change_has_its_own_tag_and_unchanged_is_304(recording: Recording):
     with replaying(recording) as replay:
         tags = [replay.guest().headers["etag"]]
         same = replay.guest(If_None_Match=tags[0])
@@ -258,7 +256,7 @@ def test_the_same_recording_from_the_same_start_has_the_same_tags(recording: Rec
         assert replay.guest().headers["etag"] == again.guest().headers["etag"]
 
 
-def test_a_request_that_waits_is_answered_when_the_clock_brings_something_new(recording: Recording):
+def test_long_poll_is_answered_at_the_next_change(recording: Recording):
     with replaying(recording) as replay:
         tag = replay.guest().headers["etag"]
         found = []
@@ -275,7 +273,7 @@ def test_a_request_that_waits_is_answered_when_the_clock_brings_something_new(re
 # Gaps.
 
 
-def test_through_a_gap_the_document_before_it_stays_and_its_return_is_no_change(tmp_path: Path):
+def test_document_stays_during_a_gap_and_its_return_is_no_change(tmp_path: Path):
     lines = [document(0, 1), error(10), error(12, "status 500"), document(20, 1), document(30, 2), end(40)]
     recording = read_recording(written(tmp_path, header(), *lines))
 

@@ -31,7 +31,7 @@ def _size(stage: Stage) -> tuple[int, ...]:
     )  # fmt: skip
 
 
-def test_a_long_life_does_not_grow(stage: Stage):
+def test_memory_stays_bounded_over_thousands_of_events(stage: Stage):
     guest = stage.guest()
     sizes = []
     for turn in range(3):
@@ -51,7 +51,7 @@ def test_a_long_life_does_not_grow(stage: Stage):
     assert stage.notes().dropped["events"] == 3300 - MOST_EVENTS
 
 
-def test_events_that_nobody_told_of_and_machines_that_are_gone_are_forgotten(stage: Stage):
+def test_unknown_events_and_deleted_vms_are_dropped(stage: Stage):
     for number in range(2000):
         guest = stage.guest(f"vm-{number}")
         stage.approve(guest, f"STRANGE-{number}")
@@ -62,7 +62,7 @@ def test_events_that_nobody_told_of_and_machines_that_are_gone_are_forgotten(sta
     assert conduct.heard()[-1] == "vm-1999"
 
 
-def test_approvals_whose_answers_nobody_waits_for_cost_no_more_than_others(stage: Stage):
+def test_unawaited_approvals_stay_bounded(stage: Stage):
     guest = stage.guest()
     for number in range(100):
         stage.conduct.leave(stage.ask(guest, approval(f"STRANGE-{number}")), "slow_body", is_done=True)
@@ -70,7 +70,7 @@ def test_approvals_whose_answers_nobody_waits_for_cost_no_more_than_others(stage
     assert len(stage.notes().events) == MOST_EVENTS
 
 
-def test_a_crowd_of_others_events_costs_no_more_than_its_share(stage: Stage):
+def test_events_of_other_vms_stay_bounded(stage: Stage):
     guest = stage.guest()
     stage.announce("OWN", "web-0")
     for number in range(500):
@@ -105,7 +105,7 @@ class Rounds:
             self.stage.conduct.notes_on(self.stage.conduct.heard())
 
 
-def test_asking_happening_and_reading_at_once_loses_nothing(stage: Stage):
+def test_concurrent_polls_events_and_readers_lose_nothing(stage: Stage):
     rounds = Rounds(stage)
     stage.poll(stage.guest())
     threads = [threading.Thread(target=act) for act in (rounds.happen, rounds.ask, rounds.read, rounds.ask)]

@@ -24,7 +24,7 @@ def stage() -> Stage:
     return Stage()
 
 
-def test_what_a_guest_was_shown_approved_and_saw_the_end_of_is_noted(stage: Stage):
+def test_first_answer_approval_and_end_of_an_event_are_noted(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     event = stage.announce("ID", "web-0")
@@ -43,7 +43,7 @@ def test_what_a_guest_was_shown_approved_and_saw_the_end_of_is_noted(stage: Stag
     assert [each and (each.at - START).total_seconds() for each in moments] == [0, 5, 6, 6, 66, 68]
 
 
-def test_when_an_event_was_first_approved_is_noted_whoever_did(stage: Stage):
+def test_first_approval_by_anybody_is_noted(stage: Stage):
     stage.poll(stage.guest())
     event = stage.announce("ID", "web-0")
     approvals = []
@@ -56,7 +56,7 @@ def test_when_an_event_was_first_approved_is_noted_whoever_did(stage: Stage):
     assert (life.approved_by, life.approved.at - START) == (("web-1", "web-2"), timedelta(minutes=1))
 
 
-def test_an_event_that_is_shown_before_it_is_told_of_is_the_same_event(stage: Stage):
+def test_event_seen_before_its_commit_is_the_same_event(stage: Stage):
     guest = stage.guest()
     event = replace(stage.announce("ID", "web-0"), phase=Phase.STARTED)
     early = Stage()
@@ -80,7 +80,7 @@ def test_an_event_that_is_shown_before_it_is_told_of_is_the_same_event(stage: St
     ],
     ids=["nothing", "a page", "null", "truncated", "a list"],
 )
-def test_what_is_no_document_shows_nothing(stage: Stage, body: bytes):
+def test_unreadable_document_shows_no_events(stage: Stage, body: bytes):
     stage.announce("ID", "web-0")
 
     stage.conduct.note(stage.ask(stage.guest()), 200, body, "a fault")
@@ -90,7 +90,7 @@ def test_what_is_no_document_shows_nothing(stage: Stage, body: bytes):
     assert stage.notes().events["ID"].shown is None
 
 
-def test_a_request_that_was_held_counts_from_when_it_was_asked(stage: Stage):
+def test_held_request_counts_from_its_arrival(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     held = stage.ask(guest, HELD)
@@ -102,7 +102,7 @@ def test_a_request_that_was_held_counts_from_when_it_was_asked(stage: Stage):
     assert (stage.notes().last_polled or 0)[1] - (stage.notes().last_poll or 0)[1] == 900
 
 
-def test_a_request_counts_for_the_limit_when_it_comes_however_late_it_is_answered(stage: Stage):
+def test_request_counts_against_the_limit_when_it_arrives(stage: Stage):
     guest = stage.guest()
     held = stage.ask(guest, HELD)
     for _ in range(3):
@@ -117,7 +117,7 @@ def test_a_request_counts_for_the_limit_when_it_comes_however_late_it_is_answere
     assert notes.last_poll.real == 3.5
 
 
-def test_errors_that_are_answered_late_are_no_hammering(stage: Stage):
+def test_late_errors_are_not_hammering(stage: Stage):
     guest = stage.guest()
     stage.poll(guest, 503, "status")
     late = []
@@ -130,7 +130,7 @@ def test_errors_that_are_answered_late_are_no_hammering(stage: Stage):
     assert (stage.notes().errors.returns, stage.notes().timing(Pace.REAL).hammered) == (4, 0)
 
 
-def test_who_waits_for_its_first_answer_is_told_so(stage: Stage):
+def test_summary_says_that_the_first_answer_is_pending(stage: Stage):
     stage.ask(stage.guest())
 
     report = report_on(stage.notes(), stage.conduct.now(), Pace.REAL)
@@ -139,7 +139,7 @@ def test_who_waits_for_its_first_answer_is_told_so(stage: Stage):
     assert "first answer" in report.summary
 
 
-def test_what_a_deleted_machine_is_still_answered_does_not_make_a_new_one_of_it(stage: Stage):
+def test_late_answer_to_a_deleted_vm_adds_no_notes(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     held = stage.ask(guest, HELD)
@@ -152,7 +152,7 @@ def test_what_a_deleted_machine_is_still_answered_does_not_make_a_new_one_of_it(
     assert (notes.errors.count, notes.bad_requests) == (0, 0)
 
 
-def test_refusals_are_told_apart(stage: Stage):
+def test_refusals_are_counted_by_cause(stage: Stage):
     guest = stage.guest()
     stage.poll(guest, 400, target="/metadata/scheduledevents?api-version=2099-01-01")
     stage.poll(guest, 429)
@@ -166,7 +166,7 @@ def test_refusals_are_told_apart(stage: Stage):
     assert notes.polls == 4
 
 
-def test_a_poll_is_open_until_it_is_answered_or_whoever_asked_has_left(stage: Stage):
+def test_poll_is_open_until_its_answer_or_a_disconnect(stage: Stage):
     guest = stage.guest()
     first, second = stage.ask(guest), stage.ask(guest)
     both = stage.notes().open_polls
@@ -180,7 +180,7 @@ def test_a_poll_is_open_until_it_is_answered_or_whoever_asked_has_left(stage: St
     assert stage.notes().last_polled.real == 90, "until then it waited"
 
 
-def test_a_poll_that_was_delayed_over_the_start_of_an_event_has_hindered_the_guest(stage: Stage):
+def test_poll_delayed_past_the_start_hinders_the_guest(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     delayed = stage.ask(guest)
@@ -195,7 +195,7 @@ def test_a_poll_that_was_delayed_over_the_start_of_an_event_has_hindered_the_gue
     assert (notes.shown_scheduled, notes.hit_by) == (None, ("delay",))
 
 
-def test_a_fault_hinders_the_guest_that_it_strikes_and_only_while_the_event_is_there(stage: Stage):
+def test_fault_hinders_only_its_guest_and_only_during_the_event(stage: Stage):
     guest, other = stage.guest(), stage.guest("web-1")
     stage.poll(guest, 503, "status")
     event = stage.announce("ID", "web-0", "web-1")
@@ -210,7 +210,7 @@ def test_a_fault_hinders_the_guest_that_it_strikes_and_only_while_the_event_is_t
     assert stage.notes("web-1").events["ID"].hit_by == ("status",)
 
 
-def test_an_approval_that_a_fault_refused_has_hindered_the_guest(stage: Stage):
+def test_approval_refused_by_a_fault_hinders_the_guest(stage: Stage):
     guest = stage.guest()
     stage.announce("ID", "web-0")
     stage.poll(guest)
@@ -220,7 +220,7 @@ def test_an_approval_that_a_fault_refused_has_hindered_the_guest(stage: Stage):
     assert stage.notes().events["ID"].hit_by == ("status",)
 
 
-def test_an_approval_that_was_taken_counts_though_its_answer_was_lost(stage: Stage):
+def test_accepted_approval_counts_though_its_answer_was_lost(stage: Stage):
     guest = stage.guest()
     stage.announce("ID", "web-0")
     stage.poll(guest)
@@ -233,7 +233,7 @@ def test_an_approval_that_was_taken_counts_though_its_answer_was_lost(stage: Sta
 
 
 @pytest.mark.parametrize("is_done", [True, False], ids=["done", "not done"])
-def test_an_approval_whose_answer_was_not_waited_for_counts_where_it_was_taken(stage: Stage, *, is_done: bool):
+def test_unawaited_approval_counts_if_accepted(stage: Stage, *, is_done: bool):
     guest = stage.guest()
     stage.announce("ID", "web-0")
     stage.poll(guest)
@@ -245,7 +245,7 @@ def test_an_approval_whose_answer_was_not_waited_for_counts_where_it_was_taken(s
     assert (notes.errors.unawaited, notes.errors.count) == (1, 1)
 
 
-def test_who_does_not_wait_for_what_nobody_made_late_has_met_no_error(stage: Stage):
+def test_disconnect_without_a_fault_is_not_an_error(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
 
@@ -254,7 +254,7 @@ def test_who_does_not_wait_for_what_nobody_made_late_has_met_no_error(stage: Sta
     assert stage.notes().errors.count == 0
 
 
-def test_a_machine_that_is_not_running_is_away(stage: Stage):
+def test_stopped_vm_is_away(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     stage.conduct.learn(Changes(1, (replace(guest.vm, state=VmState.DEALLOCATED),)))
@@ -266,7 +266,7 @@ def test_a_machine_that_is_not_running_is_away(stage: Stage):
     assert stage.notes().timing(Pace.VIRTUAL).longest_gap == 2
 
 
-def test_a_machine_that_takes_the_name_of_a_deleted_one_starts_anew(stage: Stage):
+def test_vm_with_the_name_of_a_deleted_one_gets_new_notes(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     stage.conduct.learn(Changes(1, (replace(guest.vm, state=VmState.DELETED),)))

@@ -28,7 +28,7 @@ from tests.report.notes import (
 )
 
 
-def test_an_approval_is_timed_from_the_first_answer_that_showed_the_event():
+def test_approval_is_timed_from_the_first_answer_with_the_event():
     notes = polled(*every(1))
     life = reboot(notes)
     notes.approve(at(31), life, NEWEST)
@@ -42,7 +42,7 @@ def test_an_approval_is_timed_from_the_first_answer_that_showed_the_event():
     assert report.events[0].end_noticed_after_seconds == 1
 
 
-def test_never_approved_is_something_to_know_and_no_fault():
+def test_never_approved_is_a_remark():
     notes = polled(*every(1))
     start(reboot(notes), 910)
     keep_asking(notes, 12, 910)
@@ -64,7 +64,7 @@ def test_never_approved_is_something_to_know_and_no_fault():
     ],
     ids=["no time to", "somebody else did at once", "nobody was up", "not yet due", "called off"],
 )
-def test_not_approving_is_not_worth_a_word(change: Callable[[GuestNotes, EventLife], None]):
+def test_excused_unapproved_event_is_no_finding(change: Callable[[GuestNotes, EventLife], None]):
     notes = polled(*every(1))
     change(notes, reboot(notes))
 
@@ -72,7 +72,7 @@ def test_not_approving_is_not_worth_a_word(change: Callable[[GuestNotes, EventLi
 
 
 @pytest.mark.parametrize("other", ["web-1", "operator"])
-def test_who_left_it_to_another_to_approve_has_never_approved(other: str):
+def test_guest_whose_event_another_approved_has_never_approved(other: str):
     notes = polled(*every(1))
     start(reboot(notes), 75, other)
     keep_asking(notes, 12, 75)
@@ -84,7 +84,7 @@ def test_who_left_it_to_another_to_approve_has_never_approved(other: str):
     assert f"approved by {other}" in report.facts[-1]
 
 
-def test_an_event_that_another_approved_at_once_is_not_lapsed_though_it_started_later():
+def test_event_that_another_approved_at_once_has_not_lapsed():
     notes = polled(*every(1))
     life = reboot(notes)
     start(life, 300, "web-1")
@@ -100,7 +100,7 @@ def test_an_eviction_need_not_be_approved():
     assert codes(notes, at(41)) == set()
 
 
-def test_who_approves_some_events_may_leave_others_to_their_time():
+def test_guest_that_approves_some_events_need_not_approve_others():
     notes = polled(*every(1))
     life = reboot(notes)
     other = EventLife("OTHER", Kind.FREEZE, ("web-0",), 900.0, announced=at(11))
@@ -112,7 +112,7 @@ def test_who_approves_some_events_may_leave_others_to_their_time():
     assert Finding.NEVER_APPROVED not in codes(notes, at(912))
 
 
-def test_an_approval_of_what_has_started_by_itself_is_late():
+def test_approval_after_the_start_is_late():
     notes = polled(*every(1))
     life = reboot(notes)
     start(life, 910)
@@ -122,7 +122,7 @@ def test_an_approval_of_what_has_started_by_itself_is_late():
     assert codes(notes, at(912)) == {"approved_late"}
 
 
-def test_an_event_that_was_born_started_cannot_be_approved_late():
+def test_event_started_at_once_cannot_be_approved_late():
     notes = polled(*every(1))
     life = reboot(notes)
     life.announced = None
@@ -132,7 +132,7 @@ def test_an_event_that_was_born_started_cannot_be_approved_late():
     assert codes(notes, at(13)) == set()
 
 
-def test_approving_again_and_again_is_told():
+def test_repeated_approvals_are_a_remark():
     notes = polled(*every(1))
     life = reboot(notes)
     for second in (12, 13, 14):
@@ -155,7 +155,7 @@ def test_approving_an_event_that_names_another_vm_of_the_scope_is_a_remark():
     assert report.is_good
 
 
-def test_an_event_that_came_and_went_between_two_polls_was_missed():
+def test_event_between_two_polls_was_missed():
     notes = polled(*every(1))
     life = EventLife("ID", Kind.PREEMPT, ("web-0",), 30.0, announced=at(10))
     notes.add_event(life)
@@ -166,7 +166,7 @@ def test_an_event_that_came_and_went_between_two_polls_was_missed():
 
 
 @pytest.mark.parametrize(("now", "found"), [(39, []), (40, ["unread_event"]), (71, ["long_gap", "unread_event"])])
-def test_an_event_that_is_there_and_was_not_read_is_told_while_it_is_there(now: int, found: list[str]):
+def test_open_unseen_event_is_unread(now: int, found: list[str]):
     notes = polled(*every(1))
     notes.add_event(EventLife("ID", Kind.REBOOT, ("web-0",), 900.0, announced=at(10)))
 
@@ -176,14 +176,14 @@ def test_an_event_that_is_there_and_was_not_read_is_told_while_it_is_there(now: 
     assert report.is_good is not bool(found)
 
 
-def test_an_event_that_is_not_its_own_need_not_be_read():
+def test_event_of_another_vm_need_not_be_read():
     notes = polled(*every(1))
     notes.add_event(EventLife("ID", Kind.REBOOT, ("web-1",), 900.0, announced=at(10)))
 
     assert codes(notes, at(45)) == set()
 
 
-def test_an_event_that_is_there_while_the_machine_is_down_is_not_unread():
+def test_event_while_the_vm_is_down_is_not_unread():
     notes = polled(*every(1))
     be_away(notes, 10)
     notes.add_event(EventLife("ID", Kind.REBOOT, ("web-0",), 900.0, announced=at(11)))
@@ -191,7 +191,7 @@ def test_an_event_that_is_there_while_the_machine_is_down_is_not_unread():
     assert codes(notes, at(900)) == set()
 
 
-def test_whose_version_hides_an_event_is_not_told_to_ask_more_often():
+def test_advice_names_the_version_that_hides_the_event():
     notes = polled(*every(1), version="2017-08-01")
     life = EventLife("ID", Kind.PREEMPT, ("web-0",), 30.0, announced=at(10))
     notes.add_event(life)
@@ -205,7 +205,7 @@ def test_whose_version_hides_an_event_is_not_told_to_ask_more_often():
     assert all(each in sentences["missed_event"] for each in ("30 s", "2017-08-01", "Preempt", "2020-07-01"))
 
 
-def test_an_event_that_was_first_seen_started_was_learned_of_late():
+def test_event_first_seen_started_is_learned_late():
     notes = polled(*every(1))
     life = EventLife("ID", Kind.PREEMPT, ("web-0",), 30.0, announced=at(10))
     start(life, 40)
@@ -217,7 +217,7 @@ def test_an_event_that_was_first_seen_started_was_learned_of_late():
 @pytest.mark.parametrize(
     ("now", "found"), [(150, set()), (160, {"deaf_to_the_end"})], ids=["not yet", "for long enough"]
 )
-def test_deaf_is_who_asks_no_more_for_a_minute_after_the_end(now: int, found: set[str]):
+def test_guest_silent_for_a_minute_after_the_end_is_deaf(now: int, found: set[str]):
     notes = polled(*every(1))
     life = reboot(notes)
     notes.approve(at(12), life, NEWEST)
@@ -229,7 +229,7 @@ def test_deaf_is_who_asks_no_more_for_a_minute_after_the_end(now: int, found: se
 
 
 @pytest.mark.parametrize("kind", [Kind.PREEMPT, Kind.TERMINATE])
-def test_the_end_of_a_machine_need_not_be_noticed(kind: Kind):
+def test_end_of_an_event_that_deletes_the_vm_need_not_be_seen(kind: Kind):
     notes = polled(*every(1))
     life = reboot(notes, kind=kind)
     start(life, 40, "web-0")
@@ -239,7 +239,7 @@ def test_the_end_of_a_machine_need_not_be_noticed(kind: Kind):
     assert codes(notes, at(1000)) == set()
 
 
-def test_a_machine_that_is_away_or_deleted_is_not_deaf():
+def test_vm_that_is_away_or_deleted_is_not_deaf():
     notes = polled(*every(1))
     life = reboot(notes)
     start(life, 12, "web-0")
@@ -251,7 +251,7 @@ def test_a_machine_that_is_away_or_deleted_is_not_deaf():
     assert (codes(away, at(1000)), codes(gone, at(1000))) == (set(), set())
 
 
-def test_the_end_that_is_called_off_has_to_be_noticed_too():
+def test_guest_has_to_see_a_cancellation_too():
     notes = polled(*every(1))
     end(reboot(notes), 100, Phase.CANCELLED)
 
@@ -261,7 +261,7 @@ def test_the_end_that_is_called_off_has_to_be_noticed_too():
     assert "cancelled" in found.sentence
 
 
-def test_a_stale_document_does_not_take_back_that_the_end_was_noticed():
+def test_stale_document_does_not_undo_that_the_end_was_seen():
     notes = polled(*every(1))
     life = reboot(notes)
     notes.approve(at(12), life, NEWEST)

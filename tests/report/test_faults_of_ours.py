@@ -67,7 +67,7 @@ class Careful:
     ],
     ids=lambda each: each if isinstance(each, str) else "-".join(map(str, each.get("members", ()))),
 )
-def test_what_a_fault_did_is_not_held_against_the_client(fault: str, options: dict[str, Any]):
+def test_client_is_not_blamed_for_a_fault(fault: str, options: dict[str, Any]):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -83,7 +83,7 @@ def test_what_a_fault_did_is_not_held_against_the_client(fault: str, options: di
 
 
 @pytest.mark.parametrize(("fault", "seconds"), [("early_start", 99999), ("shortened_notice", 0)])
-def test_who_had_no_notice_is_not_blamed_for_learning_late(fault: str, seconds: int):
+def test_client_without_notice_is_not_blamed_for_learning_late(fault: str, seconds: int):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -105,9 +105,7 @@ def test_who_had_no_notice_is_not_blamed_for_learning_late(fault: str, seconds: 
     ],
     ids=["one answer", "a clock that is a little off", "a member that nobody acts by"],
 )
-def test_a_fault_that_left_the_client_all_it_had_to_know_excuses_no_late_approval(
-    fault: str, options: dict[str, Any]
-):
+def test_fault_that_hid_nothing_does_not_excuse_a_late_approval(fault: str, options: dict[str, Any]):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -133,9 +131,7 @@ def test_a_fault_that_left_the_client_all_it_had_to_know_excuses_no_late_approva
     ],
     ids=["the first answer", "not the last answer", "the last answer"],
 )
-def test_who_was_told_of_an_event_up_to_its_start_has_let_it_lapse_whatever_else_was_put_in(
-    options: dict[str, Any], remarks: list[str]
-):
+def test_guest_that_saw_the_event_until_its_start_let_it_lapse(options: dict[str, Any], remarks: list[str]):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -151,7 +147,7 @@ def test_who_was_told_of_an_event_up_to_its_start_has_let_it_lapse_whatever_else
     assert (report.faults, report.remarks) == ([], remarks)
 
 
-def test_whose_approval_a_fault_refused_has_not_let_the_event_lapse():
+def test_event_whose_approval_a_fault_refused_has_not_lapsed():
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -164,7 +160,7 @@ def test_whose_approval_a_fault_refused_has_not_let_the_event_lapse():
 
 
 @pytest.mark.parametrize("fault", ["reset", "closed"])
-def test_an_approval_that_was_taken_is_told_as_one_though_its_answer_was_lost(fault: str):
+def test_report_counts_an_accepted_approval_with_a_lost_answer(fault: str):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -178,7 +174,7 @@ def test_an_approval_that_was_taken_is_told_as_one_though_its_answer_was_lost(fa
     assert report.json["events"][0]["approved_after_seconds"] == 5
 
 
-def test_a_fault_in_the_first_second_excuses_nobody_who_does_not_ask_again():
+def test_fault_does_not_excuse_a_guest_that_stops_polling():
     with Service() as service:
         vm = service.vm("web_0", priority="Spot")
         client = Careful(service, vm)
@@ -192,7 +188,7 @@ def test_a_fault_in_the_first_second_excuses_nobody_who_does_not_ask_again():
 
 
 @pytest.mark.parametrize(("fault", "options"), [("null_events", {}), ("status", {"code": 503})])
-def test_a_client_that_was_never_given_the_document_because_of_us_is_good(fault: str, options: dict[str, Any]):
+def test_client_whose_every_poll_a_fault_hit_is_good(fault: str, options: dict[str, Any]):
     with Service() as service:
         vm = service.vm("web_0")
         service.fault(fault, vm, **options)
@@ -203,7 +199,7 @@ def test_a_client_that_was_never_given_the_document_because_of_us_is_good(fault:
     assert "faults" in report.json["summary"]
 
 
-def test_a_guest_is_not_blamed_because_another_approved_at_once():
+def test_guest_is_not_blamed_if_another_approved_at_once():
     with Service() as service:
         place = {"availability_set": "web", "update_domain": 0, "host": "h0"}
         slow, quick = (service.vm(name, **place) for name in ("web_0", "web_1"))
@@ -219,7 +215,7 @@ def test_a_guest_is_not_blamed_because_another_approved_at_once():
 
 
 @pytest.mark.parametrize("is_whole", [True, False], ids=["until it is over", "until it has started"])
-def test_who_keeps_its_own_time_is_not_blamed_when_the_clock_is_moved_past_the_event(*, is_whole: bool):
+def test_real_time_client_is_not_blamed_when_the_clock_passes_the_event(*, is_whole: bool):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -231,7 +227,7 @@ def test_who_keeps_its_own_time_is_not_blamed_when_the_clock_is_moved_past_the_e
         assert service.report(vm, pace="real").faults == []
 
 
-def test_a_guest_that_we_keep_waiting_has_not_stopped_asking():
+def test_guest_with_a_pending_poll_has_not_stopped():
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -249,7 +245,7 @@ def test_a_guest_that_we_keep_waiting_has_not_stopped_asking():
 
 
 @pytest.mark.parametrize("fault", ["lost", "null_events", "stale"])
-def test_while_a_fault_hides_an_event_the_client_is_not_told_to_read_it(fault: str):
+def test_hidden_event_is_not_unread(fault: str):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -266,7 +262,7 @@ def test_while_a_fault_hides_an_event_the_client_is_not_told_to_read_it(fault: s
     [("clock_skew", {"seconds": 3600}), ("duplicated", {}), ("lost", {"rate": 0.5}), ("status", {"every": 3})],
     ids=["clock_skew", "duplicated", "lost", "status"],
 )
-def test_a_fault_that_did_the_client_no_harm_is_not_worth_a_word(fault: str, options: dict[str, Any]):
+def test_harmless_fault_is_no_finding(fault: str, options: dict[str, Any]):
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -279,7 +275,7 @@ def test_a_fault_that_did_the_client_no_harm_is_not_worth_a_word(fault: str, opt
     assert (report.is_good, report.faults, report.remarks) == (True, [], [])
 
 
-def test_a_client_that_does_not_ask_has_no_fault_to_excuse_it():
+def test_silent_client_has_no_excuse():
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -291,7 +287,7 @@ def test_a_client_that_does_not_ask_has_no_fault_to_excuse_it():
         assert service.report(vm).faults == ["long_gap", "missed_event"]
 
 
-def test_the_fault_of_another_vm_excuses_nobody():
+def test_fault_on_another_vm_is_no_excuse():
     with Service() as service:
         vm, other = service.vm("web_0", priority="Spot"), service.vm("web_1")
         service.fault("lost", other)
@@ -302,7 +298,7 @@ def test_the_fault_of_another_vm_excuses_nobody():
         assert service.report(vm).faults == ["missed_event"]
 
 
-def test_an_early_start_that_left_time_enough_excuses_nobody_who_learned_late():
+def test_early_start_with_enough_notice_is_no_excuse():
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)
@@ -315,7 +311,7 @@ def test_an_early_start_that_left_time_enough_excuses_nobody_who_learned_late():
         assert service.report(vm).faults == ["long_gap", "learned_late"]
 
 
-def test_who_approves_within_the_notice_that_it_was_told_is_not_late_because_of_an_early_start():
+def test_approval_within_the_announced_notice_is_not_late_after_an_early_start():
     with Service() as service:
         vm = service.vm("web_0")
         client = Careful(service, vm)

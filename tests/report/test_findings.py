@@ -20,44 +20,44 @@ from tests.report.notes import NEWEST, at, be_away, codes, end, every, fail, pol
 @pytest.mark.parametrize(
     ("seconds", "found"), [(1, set()), (10, set()), (10.5, {"too_slow"}), (60, {"too_slow"})], ids=str
 )
-def test_too_slow_is_who_lets_more_than_ten_seconds_pass_as_a_rule(seconds: float, found: set[str]):
+def test_usual_gap_over_ten_seconds_is_too_slow(seconds: float, found: set[str]):
     asked = every(seconds)
 
     assert codes(polled(*asked), asked[-1]) == found
 
 
-def test_one_gap_of_thirty_seconds_is_a_long_gap_and_not_slowness():
+def test_single_gap_of_thirty_seconds_is_a_long_gap():
     assert codes(polled(*every(1), at(39)), at(40)) == {"long_gap"}
     assert codes(polled(*every(1), at(38)), at(40)) == set()
 
 
 @pytest.mark.parametrize(("now", "found"), [(69, set()), (70, {"long_gap"})], ids=["wait", "gone"])
-def test_who_asks_no_more_has_a_gap_that_is_still_open(now: int, found: set[str]):
+def test_stopped_guest_has_an_open_gap(now: int, found: set[str]):
     assert codes(polled(*every(1)), at(now)) == found
 
 
-def test_who_asked_once_and_never_again_is_not_good():
+def test_guest_with_a_single_poll_is_not_good():
     report = report_on(polled(at(0)), at(3 * 3600), Pace.VIRTUAL)
 
     assert (report.is_good, report.polls.longest_gap_seconds) == (False, 10800)
     assert "180 min" in report.findings[0].sentence
 
 
-def test_a_gap_that_is_still_open_is_counted_by_the_pace_that_is_asked_for():
+def test_open_gap_is_counted_by_the_chosen_clock():
     notes = polled(*every(1))
 
     assert codes(notes, at(7200, real=10), Pace.VIRTUAL) == {"long_gap"}
     assert codes(notes, at(7200, real=10), Pace.REAL) == set()
 
 
-def test_who_asks_seldom_has_not_stopped_before_three_of_its_usual_gaps():
+def test_slow_guest_stops_after_three_usual_gaps():
     notes = polled(*every(30))
 
     assert [codes(notes, at(270 + 90)), codes(notes, at(271 + 90))] == [{"too_slow"}, {"too_slow"}]
     assert [open_gap(notes, at(270 + now), Pace.VIRTUAL) for now in (90, 91)] == [0, 91]
 
 
-def test_whose_machine_was_deleted_or_stopped_has_not_fallen_silent():
+def test_deleted_or_stopped_vm_is_not_silent():
     deleted, stopped = polled(*every(1)), polled(*every(1))
     deleted.is_gone = True
     be_away(stopped, 10)
@@ -65,14 +65,14 @@ def test_whose_machine_was_deleted_or_stopped_has_not_fallen_silent():
     assert (codes(deleted, at(7200)), codes(stopped, at(7200))) == (set(), set())
 
 
-def test_who_was_silent_for_long_before_its_machine_was_stopped_has_been_silent():
+def test_silence_before_the_vm_stopped_counts():
     notes = polled(*every(1))
     be_away(notes, 3600)
 
     assert codes(notes, at(7200)) == {"long_gap"}
 
 
-def test_a_poll_that_is_being_answered_is_no_silence():
+def test_pending_poll_is_not_silence():
     notes = polled(*every(1))
     notes.begin_poll(at(10))
     held = codes(notes, at(600))
@@ -82,7 +82,7 @@ def test_a_poll_that_is_being_answered_is_no_silence():
     assert codes(notes, at(661)) == {"long_gap"}
 
 
-def test_who_asks_seldom_beside_a_poll_that_is_held_has_no_gap():
+def test_held_poll_leaves_no_gap():
     notes = polled(at(0))
     notes.begin_poll(at(1))
     for minute in range(1, 10):
@@ -94,14 +94,14 @@ def test_who_asks_seldom_beside_a_poll_that_is_held_has_no_gap():
     assert (notes.last_poll, list(notes.timing(Pace.VIRTUAL).gaps)) == (at(542), [1, 1])
 
 
-def test_gaps_are_counted_by_the_pace_that_is_asked_for():
+def test_gaps_are_counted_by_the_chosen_clock():
     notes = polled(*(at(60 * number, real=1 * number) for number in range(5)))
 
     assert codes(notes, at(300, real=5), Pace.VIRTUAL) == {"too_slow"}
     assert codes(notes, at(300, real=5), Pace.REAL) == set()
 
 
-def test_the_time_in_which_a_machine_is_away_is_no_gap():
+def test_absence_is_not_a_gap():
     notes = polled(*every(1, count=11))
     be_away(notes, 12, 200)
 
@@ -111,7 +111,7 @@ def test_the_time_in_which_a_machine_is_away_is_no_gap():
     assert codes(notes, at(206)) == set()
 
 
-def test_asking_while_an_event_of_its_own_lasts_makes_nobody_quicker():
+def test_polls_after_an_absence_do_not_change_the_usual_gap():
     notes = polled(*every(20, count=4))
     be_away(notes, 70)
     for second in range(80, 680, 20):
@@ -121,7 +121,7 @@ def test_asking_while_an_event_of_its_own_lasts_makes_nobody_quicker():
     assert usual_gap(notes, Pace.VIRTUAL) == 20
 
 
-def test_who_was_never_there_for_a_whole_gap_is_told_of_the_longest_part():
+def test_gap_cut_by_an_absence_counts_its_longest_part():
     notes = polled(at(0))
     be_away(notes, 5, 60)
     poll(notes, at(80))
@@ -132,7 +132,7 @@ def test_who_was_never_there_for_a_whole_gap_is_told_of_the_longest_part():
     assert report.polls.count == 2
 
 
-def test_what_comes_after_an_absence_is_a_gap_again():
+def test_gap_after_an_absence_counts():
     notes = polled(*every(1, count=11))
     be_away(notes, 12, 20)
 
@@ -151,7 +151,7 @@ def test_five_a_second_for_long_are_within_the_limit_and_six_are_not():
     assert codes(polled(*every(1 / 6, count=100)), at(30)) == {"over_the_limit"}
 
 
-def test_who_keeps_to_one_of_the_clocks_is_not_over_the_limit_where_time_is_moved_by_hand():
+def test_virtual_clock_blames_nobody_within_the_limit_of_one_clock():
     by_hand = polled(*(at(number, real=number / 1000) for number in range(20)))
     in_real_time = polled(*(at(0, real=number) for number in range(20)))
 
@@ -168,7 +168,7 @@ def test_who_keeps_to_one_of_the_clocks_is_not_over_the_limit_where_time_is_move
         ("2019-08-01", False, {"DurationInSeconds"}),
     ],
 )
-def test_an_old_version_is_a_fault_where_it_hides_events(version: str, is_fault: bool, lacks: set[str]):  # noqa: FBT001 - a row of the table
+def test_old_version_is_a_fault_if_it_hides_events(version: str, is_fault: bool, lacks: set[str]):  # noqa: FBT001 - a row of the table
     (found,) = report_on(polled(*every(1), version=version), at(10), Pace.REAL).findings
 
     assert (found.code, found.is_fault) == ("old_version", is_fault)
@@ -178,7 +178,7 @@ def test_an_old_version_is_a_fault_where_it_hides_events(version: str, is_fault:
     assert named == lacks
 
 
-def test_who_never_got_the_document_is_told_how_to_ask():
+def test_guest_without_a_document_gets_advice():
     notes = GuestNotes("web-0")
     for moment in every(1):
         fail(notes, moment, 400)
@@ -203,7 +203,7 @@ def test_malformed_requests_among_good_ones_are_a_remark(count: int):
 # What it does with errors.
 
 
-def test_who_tries_again_at_once_hammers():
+def test_immediate_retries_are_hammering():
     notes = polled(*every(1))
     for tenth in range(5):
         fail(notes, at(10 + tenth / 10))
@@ -212,7 +212,7 @@ def test_who_tries_again_at_once_hammers():
     assert codes(notes, at(13)) == {"hammered_after_errors"}
 
 
-def test_who_comes_back_after_a_second_does_not():
+def test_retry_after_a_second_is_not_hammering():
     notes = polled(*every(1))
     for second in range(10, 20):
         fail(notes, at(second))
@@ -225,7 +225,7 @@ def test_who_comes_back_after_a_second_does_not():
     assert report.errors.by_status == {"503": 10}
 
 
-def test_an_answer_that_was_not_waited_for_is_not_told_as_a_hang_up():
+def test_unawaited_answer_is_not_a_hang_up():
     notes = polled(*every(1))
     notes.errors.add_unawaited(at(10))
     poll(notes, at(12))
@@ -241,7 +241,7 @@ def test_an_answer_that_was_not_waited_for_is_not_told_as_a_hang_up():
 
 
 @pytest.mark.parametrize(("now", "found"), [(70, set()), (71, {"gave_up_after_errors"})], ids=["wait", "gone"])
-def test_who_asks_no_more_after_an_error_has_given_up(now: int, found: set[str]):
+def test_guest_silent_after_an_error_has_given_up(now: int, found: set[str]):
     notes = polled(*every(1))
     fail(notes, at(10), 0)
 
@@ -251,7 +251,7 @@ def test_who_asks_no_more_after_an_error_has_given_up(now: int, found: set[str])
 # Bounds and words.
 
 
-def test_of_events_that_are_not_kept_what_is_to_be_said_is_kept():
+def test_dropped_events_leave_their_findings():
     notes = polled(*every(1))
     for number in range(100):
         life = EventLife(str(number), Kind.REBOOT, ("web-0",), 900.0, announced=at(10))
@@ -266,7 +266,7 @@ def test_of_events_that_are_not_kept_what_is_to_be_said_is_kept():
     assert [(each.code, each.count) for each in report.findings] == [("missed_event", 100)]
 
 
-def test_others_events_are_let_go_of_first():
+def test_events_of_other_vms_are_dropped_first():
     notes = polled(*every(1))
     mine = reboot(notes)
     for number in range(10):
@@ -276,7 +276,7 @@ def test_others_events_are_let_go_of_first():
     assert list(notes.events) == [mine.id, "8", "9"]
 
 
-def test_a_copy_does_not_change_with_the_notes():
+def test_copy_does_not_change_with_the_notes():
     notes = polled(*every(1))
     life = reboot(notes)
     copy = notes.copy()
@@ -292,7 +292,7 @@ def test_a_copy_does_not_change_with_the_notes():
     ("seconds", "text"),
     [(0.01, "less than 0.1 s"), (0.4, "0.4 s"), (5, "5 s"), (60, "60 s"), (125, "2 min 5 s"), (900, "15 min")],
 )
-def test_a_length_of_time_is_told_as_people_would(seconds: float, text: str):
+def test_durations_are_readable(seconds: float, text: str):
     assert long(seconds) == text
 
 

@@ -56,7 +56,7 @@ def findings(reports: dict[str, Any]) -> dict[str, set[str]]:
         ("deaf_to_the_end", "solo"),
     ],
 )
-def test_a_fault_is_in_the_report_of_its_client_and_of_no_other(reports: dict[str, Any], code: str, vm: str):
+def test_finding_is_in_the_report_of_its_client_only(reports: dict[str, Any], code: str, vm: str):
     assert with_finding(reports, code) == {vm}
 
 
@@ -70,7 +70,7 @@ def test_nothing_else_is_found(reports: dict[str, Any]):
     }
 
 
-def test_an_event_of_ten_minutes_hides_no_fault_of_who_asks_while_it_lasts():
+def test_long_event_hides_no_fault_of_a_polling_guest():
     with running(SMALL, watch_guests=None, simulated_seconds={Action.FREEZE: 595.0}) as service:
         clients = [kind(vm, service.guest(vm)) for vm, kind in _CLIENTS.items()]
         second = play(service, clients, seconds=125)

@@ -20,7 +20,7 @@ def stage() -> Stage:
 
 
 @pytest.mark.parametrize(("seconds", "faults"), [(1, []), (5, []), (20, ["too_slow"]), (45, ["too_slow"])])
-def test_polls_while_an_event_of_its_own_lasts_are_judged_as_any_other(seconds: int, faults: list[str]):
+def test_polls_during_an_own_event_are_judged_as_usual(seconds: int, faults: list[str]):
     with Service(simulated_seconds={"freeze": 595}) as service:
         vm = service.vm("web_0")
         event = service.maintain(vm, "Freeze")
@@ -37,7 +37,7 @@ def test_polls_while_an_event_of_its_own_lasts_are_judged_as_any_other(seconds: 
     assert (polls["usual_gap_seconds"], polls["longest_gap_seconds"]) == (seconds, seconds)
 
 
-def test_an_event_that_has_started_keeps_nobody_from_asking(stage: Stage):
+def test_started_event_alone_is_no_absence(stage: Stage):
     guest = stage.guest()
     event = stage.announce("ID", "web-0")
     stage.poll(guest)
@@ -49,7 +49,7 @@ def test_an_event_that_has_started_keeps_nobody_from_asking(stage: Stage):
 
 
 @pytest.mark.parametrize("action", [Action.REBOOT, Action.REDEPLOY, Action.STOP, Action.RESTORE])
-def test_a_machine_is_away_for_as_long_as_an_action_has_it_down(stage: Stage, action: Action):
+def test_vm_is_away_during_an_action(stage: Stage, action: Action):
     guest = stage.guest()
     stage.poll(guest)
     stage.pass_time(5)
@@ -69,9 +69,7 @@ def test_a_machine_is_away_for_as_long_as_an_action_has_it_down(stage: Stage, ac
 @pytest.mark.parametrize(
     ("announced", "longest"), [(30, 80 + 5), (0, 10 + 110), (-1, 101 + 5)], ids=["30 s", "nothing", "unknown"]
 )
-def test_a_pause_is_as_long_as_was_announced_however_long_the_action_takes(
-    stage: Stage, action: Action, announced: int, longest: int
-):
+def test_pause_lasts_as_long_as_announced(stage: Stage, action: Action, announced: int, longest: int):
     guest = stage.guest()
     stage.poll(guest)
     stage.pass_time(5)
@@ -84,7 +82,7 @@ def test_a_pause_is_as_long_as_was_announced_however_long_the_action_takes(
     assert stage.notes().timing(Pace.VIRTUAL).longest_gap == longest
 
 
-def test_a_pause_that_ends_sooner_than_was_announced_is_over_then(stage: Stage):
+def test_pause_ends_with_its_action(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     attempt = stage.touch("web-0", Action.FREEZE, 30)
@@ -96,7 +94,7 @@ def test_a_pause_that_ends_sooner_than_was_announced_is_over_then(stage: Stage):
     assert stage.notes().timing(Pace.VIRTUAL).longest_gap == 25
 
 
-def test_a_pause_is_over_by_every_clock_whenever_somebody_looks(stage: Stage):
+def test_pause_ends_by_both_clocks(stage: Stage):
     guest = stage.guest()
     stage.poll(guest)
     stage.touch("web-0", Action.FREEZE, 60)
@@ -108,7 +106,7 @@ def test_a_pause_is_over_by_every_clock_whenever_somebody_looks(stage: Stage):
     assert (absence.until.at - absence.since.at).total_seconds() == 60
 
 
-def test_who_asked_only_while_its_machine_was_down_is_told_no_gap(stage: Stage):
+def test_polls_only_during_an_absence_have_no_gap(stage: Stage):
     guest = stage.guest()
     stage.touch("web-0", Action.REBOOT)
     for _ in range(3):
@@ -121,7 +119,7 @@ def test_who_asked_only_while_its_machine_was_down_is_told_no_gap(stage: Stage):
     assert (report.polls.count, report.polls.since_last_seconds) == (3, 20)
 
 
-def test_a_machine_that_is_heard_first_while_an_action_has_it_down_is_away(stage: Stage):
+def test_vm_first_polling_during_an_action_is_away(stage: Stage):
     attempt = stage.touch("web-0", Action.REBOOT)
     guest = stage.guest()
     stage.poll(guest)

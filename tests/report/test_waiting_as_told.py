@@ -43,7 +43,7 @@ def codes(stage: Stage, pace: Pace = Pace.VIRTUAL) -> set[str]:
 
 
 @pytest.mark.parametrize("wait", [5, 60, 300])
-def test_who_obeys_retry_after_is_good(wait: int):
+def test_guest_that_obeys_retry_after_is_good(wait: int):
     with Service() as service:
         vm = service.vm("web_0")
         for second in range(400):
@@ -61,7 +61,7 @@ def test_who_obeys_retry_after_is_good(wait: int):
     assert (polls["usual_gap_seconds"], polls["longest_gap_seconds"]) == (1, 1)
 
 
-def test_who_waits_as_told_has_neither_stopped_asking_nor_given_up(stage: Stage, guest: Guest):
+def test_waiting_guest_has_neither_stopped_nor_given_up(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 300)
     stage.pass_time(299)
 
@@ -69,7 +69,7 @@ def test_who_waits_as_told_has_neither_stopped_asking_nor_given_up(stage: Stage,
 
 
 @pytest.mark.parametrize(("late", "found"), [(60, set()), (61, {"gave_up_after_errors"})])
-def test_who_does_not_come_back_after_the_wait_has_given_up(
+def test_guest_that_does_not_return_after_the_wait_has_given_up(
     stage: Stage, guest: Guest, late: int, found: set[str]
 ):
     tell_to_wait(stage, guest, 300)
@@ -79,7 +79,7 @@ def test_who_does_not_come_back_after_the_wait_has_given_up(
 
 
 @pytest.mark.parametrize(("late", "found"), [(29, set()), (30, {"long_gap"})])
-def test_what_it_waits_beyond_that_is_a_gap(stage: Stage, guest: Guest, late: int, found: set[str]):
+def test_time_beyond_the_wait_is_a_gap(stage: Stage, guest: Guest, late: int, found: set[str]):
     tell_to_wait(stage, guest, 60)
     stage.pass_time(60 + late)
     stage.poll(guest)
@@ -88,7 +88,7 @@ def test_what_it_waits_beyond_that_is_a_gap(stage: Stage, guest: Guest, late: in
     assert stage.notes().timing(Pace.VIRTUAL).gaps[-1] == late
 
 
-def test_who_is_slow_is_so_though_every_answer_asks_for_a_short_wait(stage: Stage):
+def test_slow_guest_is_slow_despite_short_waits(stage: Stage):
     guest = stage.guest()
     for _ in range(5):
         tell_to_wait(stage, guest, 1)
@@ -98,7 +98,7 @@ def test_who_is_slow_is_so_though_every_answer_asks_for_a_short_wait(stage: Stag
     assert codes(stage) == {"too_slow"}
 
 
-def test_a_wait_is_of_the_seconds_of_the_pace(stage: Stage, guest: Guest):
+def test_wait_is_counted_by_the_chosen_clock(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 60)
     stage.pass_time(3600, real=59)
 
@@ -106,7 +106,7 @@ def test_a_wait_is_of_the_seconds_of_the_pace(stage: Stage, guest: Guest):
     assert codes(stage, Pace.VIRTUAL) == {"gave_up_after_errors"}
 
 
-def test_who_asks_before_its_time_waits_no_more(stage: Stage, guest: Guest):
+def test_early_poll_ends_the_wait(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 300)
     stage.pass_time(5, real=5)
     stage.poll(guest)
@@ -115,7 +115,7 @@ def test_who_asks_before_its_time_waits_no_more(stage: Stage, guest: Guest):
     assert codes(stage) == {"long_gap"}
 
 
-def test_the_answer_to_an_earlier_question_does_not_end_the_wait(stage: Stage, guest: Guest):
+def test_answer_to_an_earlier_request_does_not_end_the_wait(stage: Stage, guest: Guest):
     earlier = stage.ask(guest, POLL)
     stage.pass_time(1, real=1)
     tell_to_wait(stage, guest, 300)
@@ -125,7 +125,7 @@ def test_the_answer_to_an_earlier_question_does_not_end_the_wait(stage: Stage, g
     assert codes(stage) == set()
 
 
-def test_the_answer_to_an_approval_may_ask_for_a_wait_too(stage: Stage, guest: Guest):
+def test_answer_to_an_approval_may_start_a_wait(stage: Stage, guest: Guest):
     exchange = stage.ask(guest, approval("ID"))
     stage.conduct.note(exchange, 503, b"", "status", wait_seconds=120)
     stage.pass_time(120)
@@ -134,9 +134,7 @@ def test_the_answer_to_an_approval_may_ask_for_a_wait_too(stage: Stage, guest: G
     assert codes(stage) == set()
 
 
-def test_what_came_and_went_in_a_wait_that_a_fault_asked_for_is_not_held_against_the_guest(
-    stage: Stage, guest: Guest
-):
+def test_event_during_a_wait_by_a_fault_is_not_blamed_on_the_guest(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 300)
     stage.pass_time(10)
     event = replace(stage.announce("ID", "web-0"), kind=Kind.PREEMPT)
@@ -150,7 +148,7 @@ def test_what_came_and_went_in_a_wait_that_a_fault_asked_for_is_not_held_against
     assert codes(stage) == {"hindered_by_faults"}
 
 
-def test_what_had_started_when_the_wait_was_over_was_not_learned_of_late(stage: Stage, guest: Guest):
+def test_event_started_during_the_wait_is_not_learned_late(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 300)
     event = stage.announce("ID", "web-0")
     stage.pass_time(100)
@@ -161,7 +159,7 @@ def test_what_had_started_when_the_wait_was_over_was_not_learned_of_late(stage: 
     assert codes(stage) == {"hindered_by_faults"}
 
 
-def test_who_did_not_wait_answers_for_what_it_makes_of_its_events(stage: Stage, guest: Guest):
+def test_guest_that_did_not_wait_has_no_excuse(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 300)
     event = stage.announce("ID", "web-0")
     stage.pass_time(1, real=1)
@@ -172,7 +170,7 @@ def test_who_did_not_wait_answers_for_what_it_makes_of_its_events(stage: Stage, 
     assert codes(stage) == {"approved_late"}
 
 
-def test_a_wait_that_no_fault_asked_for_excuses_no_missed_event(stage: Stage, guest: Guest):
+def test_wait_without_a_fault_is_no_excuse(stage: Stage, guest: Guest):
     tell_to_wait(stage, guest, 1, fault="")
     event = stage.announce("ID", "web-0")
     for phase in (Phase.STARTED, Phase.COMPLETED):

@@ -19,7 +19,7 @@ def opened() -> Iterator[OpenSockets]:
         yield OpenSockets(guests, operators)
 
 
-def test_a_guest_that_no_vm_can_be_called_is_refused_with_what_it_can_be(opened: OpenSockets):
+def test_invalid_guest_name_is_refused_with_the_rule(opened: OpenSockets):
     with pytest.raises(ConfigError) as refused:
         emulator_for(Settings(clock="virtual", guest="a b"), opened)
 
@@ -27,6 +27,6 @@ def test_a_guest_that_no_vm_can_be_called_is_refused_with_what_it_can_be(opened:
     assert refused.value.hint.startswith("Use letters")
 
 
-def test_without_a_fleet_the_program_is_the_guest_that_is_named(opened: OpenSockets):
+def test_without_a_fleet_the_program_is_the_named_guest(opened: OpenSockets):
     with emulator_for(Settings(clock="virtual", guest="batch-7"), opened) as emulator:
         assert list(emulator.service.plane.world.vms) == ["batch-7"]

@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 from forewarn.sandbox.obstacles import NoSandbox, check_platform, explain
+from forewarn.sandbox.processes import below, end_all
 from forewarn.sandbox.run import environment_of
-from forewarn.sandbox.tree import below, end_all
 from tests.cli.command import forewarn
 
 _NOT_EXECUTABLE = (
@@ -46,7 +46,9 @@ _NOT_EXECUTABLE = (
     ],
     ids=["Debian's switch", "none allowed", "AppArmor"],
 )
-def test_the_setting_that_stands_in_the_way_is_named(setting: str, value: str, step: str, message: str, hint: str):
+def test_error_names_the_setting_that_prevents_the_sandbox(
+    setting: str, value: str, step: str, message: str, hint: str
+):
     problem = explain(step, errno.EPERM, {setting: value}.get)
 
     assert (problem.message, problem.hint) == (message, hint)
@@ -61,14 +63,14 @@ def test_the_setting_that_stands_in_the_way_is_named(setting: str, value: str, s
         ("listen", errno.EADDRINUSE, "The sandbox's network could not be made (listen: Address already in use)."),
     ],
 )
-def test_where_no_setting_explains_it_the_step_does(step: str, number: int, beginning: str):
+def test_error_without_such_a_setting_names_the_step(step: str, number: int, beginning: str):
     problem = explain(step, number, lambda _: None)
 
     assert problem.message.startswith(beginning)
     assert problem.hint
 
 
-def test_another_system_than_linux_is_told_what_to_do_instead():
+def test_other_systems_get_an_alternative():
     with pytest.raises(NoSandbox, match=r"Linux's network namespaces, and this is darwin\.") as refused:
         check_platform("darwin")
 
@@ -99,7 +101,7 @@ def test_another_system_than_linux_is_told_what_to_do_instead():
     ],
     ids=["none", "not there", "not executable", "a folder", "bad setting", "no such option"],
 )
-def test_what_cannot_be_run_is_refused_before_anything_is_made(
+def test_unusable_command_is_refused_before_the_network_is_made(
     arguments: tuple[str, ...], code: int, said: str | None
 ):
     ran = forewarn("sandbox", *arguments)
@@ -112,14 +114,14 @@ def test_what_cannot_be_run_is_refused_before_anything_is_made(
     ("given", "made"),
     [("", "169.254.169.254,127.0.0.1"), ("a.example", "a.example,169.254.169.254,127.0.0.1"), ("*", "*")],
 )
-def test_no_proxy_is_asked_for_what_is_in_the_sandbox(given: str, made: str):
+def test_proxy_is_not_used_for_addresses_of_the_sandbox(given: str, made: str):
     environment = environment_of({"HOME": "x", "no_proxy": given, "FOREWARN_URL": "http://elsewhere"})
 
     assert environment["no_proxy"] == made
     assert (environment["HOME"], environment["FOREWARN_URL"]) == ("x", "http://127.0.0.1:8255")
 
 
-def test_what_does_not_end_when_it_is_asked_to_is_killed():
+def test_process_that_ignores_sigterm_is_killed():
     stubborn = subprocess.Popen(
         ["bash", "-c", "trap '' TERM; echo up; while :; do wait; read -r _; done"],
         stdout=subprocess.PIPE,

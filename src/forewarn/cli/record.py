@@ -19,7 +19,7 @@ from forewarn.core.notice import in_words
 from forewarn.wire.imds.versions import NEWEST_EVENTS_VERSIONS
 
 if TYPE_CHECKING:
-    from forewarn.recording.tape import Line
+    from forewarn.recording.file import RecordingLine
 
 _AZURE = "http://169.254.169.254"
 _LEAST_SECONDS = 0.2  # between two questions: five a second is what Azure allows
@@ -60,17 +60,17 @@ def record(
     does. What is no answer is written down too, so that gaps can be seen. Play it with forewarn replay.
     """
     from forewarn.clock import SystemClock  # noqa: PLC0415 - only a recorder needs all this
-    from forewarn.recording.asking import Source  # noqa: PLC0415 - the same
+    from forewarn.recording.endpoint import RecordedEndpoint  # noqa: PLC0415 - the same
+    from forewarn.recording.file import RecordingFile  # noqa: PLC0415 - the same
     from forewarn.recording.recorder import Recorder  # noqa: PLC0415 - the same
-    from forewarn.recording.tape import Tape  # noqa: PLC0415 - the same
 
     reader = Reader(sys.stderr)
 
-    def tell(said: Line | str) -> None:
+    def tell(said: RecordingLine | str) -> None:
         reader.tell(lambda: click.echo(said if isinstance(said, str) else _told(said), err=True))
 
-    source = Source(endpoint, api_version)
-    with Tape(out, overwrite=overwrite) as tape:
+    source = RecordedEndpoint(endpoint, api_version)
+    with RecordingFile(out, overwrite=overwrite) as tape:
         recorder = Recorder(source, tape, SystemClock(), every_seconds=every, limit=limit, tell=tell)
         for each in (signal.SIGINT, signal.SIGTERM):
             signal.signal(each, recorder.stop)
@@ -86,7 +86,7 @@ def record(
     return 0 if recorder.changes else 1
 
 
-def _told(line: Line) -> str:
+def _told(line: RecordingLine) -> str:
     """A line of the recording, for people."""
     from forewarn.agent.events import read_document  # noqa: PLC0415 - only a recorder needs all this
     from forewarn.cli.document import in_a_line  # noqa: PLC0415 - the same

@@ -24,9 +24,9 @@ from forewarn.descriptors import raise_limit
 from forewarn.errors import UsageProblem
 
 if TYPE_CHECKING:
+    from forewarn.recording.file import Recording
     from forewarn.recording.playback import Scene
-    from forewarn.recording.replay import Approval, Manner, Replay
-    from forewarn.recording.tape import Recording
+    from forewarn.recording.replay import NotedApproval, Replay, ReplayOptions
 
 
 @click.command()
@@ -64,8 +64,8 @@ def replay(
     approve is noted and changes nothing. forewarn clock shows, moves, speeds up and stops the replay.
     """
     from forewarn.clock import SystemClock  # noqa: PLC0415 - only a replay needs all this
-    from forewarn.recording.replay import Manner  # noqa: PLC0415 - the same
-    from forewarn.recording.tape import read_recording  # noqa: PLC0415 - the same
+    from forewarn.recording.file import read_recording  # noqa: PLC0415 - the same
+    from forewarn.recording.replay import ReplayOptions  # noqa: PLC0415 - the same
 
     if rate is not None and is_virtual:
         raise UsageProblem(
@@ -79,7 +79,7 @@ def replay(
     is_recorded = as_recorded or is_virtual
     if rate_limit is None:
         rate_limit = 0.0 if is_virtual else 5.0
-    manner = Manner(
+    manner = ReplayOptions(
         recording.changes[0].at if is_recorded else SystemClock().now(),
         shifts=not is_recorded,
         rate=0.0 if is_virtual else rate or 1.0,
@@ -102,7 +102,7 @@ def _addresses(metadata: tuple[str, ...], operator: str | None) -> tuple[tuple[A
 
 
 async def _replay(
-    file: Path, recording: Recording, manner: Manner, addresses: tuple[tuple[Address, ...], Address]
+    file: Path, recording: Recording, manner: ReplayOptions, addresses: tuple[tuple[Address, ...], Address]
 ) -> int:
     from forewarn.recording.replay import Replay  # noqa: PLC0415 - only a replay needs all this
 
@@ -146,7 +146,7 @@ class _Teller:
         if self._replay.playback.is_last(scene):
             self._say("The recording is over; its last document stays.")
 
-    def tell_approval(self, approval: Approval) -> None:
+    def tell_approval(self, approval: NotedApproval) -> None:
         """A guest has approved something."""
         self._say(f"{instant(approval.at)}  {short(approval.event)} approved; the recording goes on as it was")
 
@@ -180,7 +180,7 @@ def _pace(rate: float) -> str:
 
 def _notes(recording: Recording) -> list[str]:
     """What a reader should know about the file."""
-    from forewarn.recording.tape import stretches  # noqa: PLC0415 - only a replay needs all this
+    from forewarn.recording.file import stretches  # noqa: PLC0415 - only a replay needs all this
 
     notes = []
     if gaps := list(stretches(recording)):

@@ -1,6 +1,6 @@
-"""Where a replay is: a clock that stands or runs at a rate, and the document that is due by it.
+"""The clock of a replay, and the document that is due by it.
 
-Lives on one event loop. Moving the clock shows every document on the way, in order, before it returns.
+Runs on one event loop. Moving the clock shows every document on the way, in order, before it returns.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from forewarn.recording.file import Change, Recording
 from forewarn.recording.rendering import RecordedPage
-from forewarn.recording.tape import Change, Recording
 from forewarn.subscribers import Subscribers
 
 _LAST = datetime(9999, 12, 31, tzinfo=UTC)
@@ -21,7 +21,7 @@ _LAST = datetime(9999, 12, 31, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A document, and when it is shown."""
+    """A document, and the time to show it."""
 
     at: datetime
     page: RecordedPage
@@ -31,10 +31,10 @@ Show = Callable[[Scene], None]
 
 
 def scenes_of(recording: Recording, start: datetime, *, shifts: bool) -> list[Scene]:
-    """The documents as they are shown from `start` on; with `shifts`, their times move along.
+    """The documents to show from `start` on; with `shifts`, their times move along.
 
-    A document that comes back unchanged after a gap is no change. Tags differ from change to change, and are the
-    same for the same recording that starts at the same time.
+    A document that is unchanged after a gap is not shown again. Each change has its own tag; the same recording
+    with the same start has the same tags.
     """
     first = recording.changes[0]
     shift = start - first.at if shifts else timedelta(0)
@@ -50,14 +50,14 @@ def scenes_of(recording: Recording, start: datetime, *, shifts: bool) -> list[Sc
 
 
 def _later(at: datetime, seconds: float) -> datetime:
-    """So many seconds after; a clock that has come to the end of all dates stands there."""
+    """So many seconds later, or the last date there is."""
     return at + timedelta(seconds=min(seconds, (_LAST - at).total_seconds()))
 
 
 class Playback:
-    """Plays scenes by a clock of its own."""
+    """Shows scenes by a clock of its own."""
 
-    runs = True  # at its rate, which may be 0 for a while
+    runs = True  # at its rate, which may be 0
 
     def __init__(
         self,
@@ -78,44 +78,44 @@ class Playback:
         self._catch_up()
 
     def now(self) -> datetime:
-        """What time it is in the replay."""
+        """The time in the replay."""
         return _later(self._anchor, (self._monotonic() - self._real_anchor) * self.rate)
 
     @property
     def scene(self) -> Scene:
-        """What is shown."""
+        """The current document."""
         return self._scenes[self._shown - 1]
 
     @property
     def shown(self) -> int:
-        """How many documents have been shown."""
+        """The number of documents shown so far."""
         return self._shown
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """The number of documents."""
         return len(self._scenes)
 
     def is_last(self, scene: Scene) -> bool:
-        """Whether nothing comes after it."""
+        """Whether it is the last document."""
         return scene is self._scenes[-1]
 
     @property
     def next_at(self) -> datetime | None:
-        """When the next document is due; None: there is none."""
+        """When the next document is due; None after the last."""
         return self._scenes[self._shown].at if self._shown < len(self._scenes) else None
 
     def advance(self, by: timedelta) -> None:
-        """Let that much time pass."""
+        """Move the clock forward."""
         self._move_to(_later(self.now(), by.total_seconds()))
 
     def next(self) -> None:
-        """Let time pass until the next document; nothing, where there is none."""
+        """Move the clock to the next document, if there is one."""
         if (due := self.next_at) is not None:
             self._move_to(max(due, self.now()))
 
     def play(self, rate: float) -> None:
-        """From now on let the clock run so many times as fast as the real one; 0 stops it."""
+        """Set the speed of the clock, as a multiple of real time; 0 stops it."""
         now = self.now()
         self.rate = rate
         self._move_to(now)
@@ -127,14 +127,14 @@ class Playback:
         self._moved.set()
 
     def _catch_up(self) -> None:
-        """Show what is due, one after the other."""
+        """Show everything that is due, in order."""
         now = self.now()
         while (due := self.next_at) is not None and due <= now:
             self._shown += 1
             self._show(self.scene)
 
     async def run(self) -> None:
-        """Show what falls due, until it is cancelled."""
+        """Show documents when they are due, until cancelled."""
         while True:
             self._catch_up()
             self._moved.clear()

@@ -1,6 +1,6 @@
-"""Recording: asks again and again, and writes down what is not as it was.
+"""Poll an endpoint, and write down every change.
 
-It may be told to stop at any moment. A question is broken off then; a line that is being written is finished.
+The recorder may be stopped at any moment. That interrupts a request, but never the writing of a line.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import TypeVar
 
 from forewarn import __version__
 from forewarn.clock import Clock
-from forewarn.recording.asking import Failure, Source
-from forewarn.recording.tape import FORMAT, Header, Line, Tape
+from forewarn.recording.endpoint import EndpointFailure, RecordedEndpoint
+from forewarn.recording.file import FORMAT, Header, RecordingFile, RecordingLine
 
-Tell = Callable[[Line], None]
+Tell = Callable[[RecordingLine], None]
 Answer = TypeVar("Answer")
 
 
 class _Stopped(Exception):
-    """It has been told to."""
+    """The recorder was stopped."""
 
 
 class Recorder:
-    """Records one endpoint until it is told to stop, or the time is up. Runs on the thread that hears signals."""
+    """Records one endpoint until it is stopped or the time is up. Runs on the thread that handles signals."""
 
     def __init__(
         self,
-        source: Source,
-        tape: Tape,
+        source: RecordedEndpoint,
+        tape: RecordingFile,
         clock: Clock,
         *,
         every_seconds: float = 1.0,
@@ -44,9 +44,9 @@ class Recorder:
         self._limit = limit
         self._tell = tell
         self._began_at = clock.elapsed()
-        self._word: queue.SimpleQueue[None] = queue.SimpleQueue()  # to stop
+        self._stops: queue.SimpleQueue[None] = queue.SimpleQueue()
         self._is_stopping = False
-        self._may_be_broken_off = False
+        self._is_interruptible = False
         self._last: bytes | tuple[str, int | None] | None = None
         self.changes = 0
         self.gaps = 0
@@ -57,39 +57,39 @@ class Recorder:
         return (self._clock.elapsed() - self._began_at).total_seconds()
 
     def stop(self, *_: object) -> None:
-        """End as soon as that leaves a whole file. May be a signal's handler: this queue's `put` takes no lock."""
+        """Stop as soon as the file is whole. Safe in a signal handler: this queue's `put` takes no lock."""
         self._is_stopping = True
-        self._word.put(None)
-        if self._may_be_broken_off:
+        self._stops.put(None)
+        if self._is_interruptible:
             raise _Stopped
 
     def run(self) -> None:
-        """Record, to the end."""
+        """Record until the end."""
         try:
             self.begin()
             while not self._is_over():
                 asked_at = self.seconds
-                self.look()
+                self.poll()
                 self._pause_until(asked_at + self._every_seconds)
         except _Stopped:
             pass
         self.end()
 
-    def look(self) -> None:
-        """Ask once, and write down what has changed."""
+    def poll(self) -> None:
+        """Poll once, and write down a change."""
         self._note(self._unless_stopped(self._source.get))
 
     def end(self) -> None:
-        """Write down that this is the end."""
-        self._tape.write(Line(self._clock.now(), self.seconds, end=True))
+        """Write the end line."""
+        self._tape.write(RecordingLine(self._clock.now(), self.seconds, end=True))
 
     def begin(self) -> None:
-        """Write down what is recorded here, and from when on."""
+        """Write the header."""
         at = self._clock.now()
         name = ""
         try:
             name = self._unless_stopped(self._source.name)
-        finally:  # a file always has its header
+        finally:  # a file always has a header
             self._began_at = self._clock.elapsed()
             source = self._source
             self._tape.write(
@@ -102,30 +102,30 @@ class Recorder:
     def _unless_stopped(self, ask: Callable[[], Answer]) -> Answer:
         if self._is_stopping:
             raise _Stopped
-        self._may_be_broken_off = True
+        self._is_interruptible = True
         try:
             return ask()
         finally:
-            self._may_be_broken_off = False
+            self._is_interruptible = False
 
     def _pause_until(self, seconds: float) -> None:
         if self._limit is not None:
             seconds = min(seconds, self._limit.total_seconds())
         with suppress(queue.Empty):
-            self._word.get(timeout=max(0.0, seconds - self.seconds))
+            self._stops.get(timeout=max(0.0, seconds - self.seconds))
 
-    def _note(self, answer: bytes | Failure) -> None:
-        """Write it down, unless it is what was said last."""
-        said = (answer.error, answer.status) if isinstance(answer, Failure) else answer
+    def _note(self, answer: bytes | EndpointFailure) -> None:
+        """Write an answer, unless it is the same as the last."""
+        said = (answer.error, answer.status) if isinstance(answer, EndpointFailure) else answer
         if said == self._last:
             return
         self._last = said
         at, seconds, version = self._clock.now(), self.seconds, self._source.api_version
-        if isinstance(answer, Failure):
+        if isinstance(answer, EndpointFailure):
             self.gaps += 1
-            line = Line(at, seconds, error=answer.error, status=answer.status, message=answer.message)
+            line = RecordingLine(at, seconds, error=answer.error, status=answer.status, message=answer.message)
         else:
             self.changes += 1
-            line = Line(at, seconds, version, document=answer.decode())
+            line = RecordingLine(at, seconds, version, document=answer.decode())
         self._tape.write(line)
         self._tell(line)

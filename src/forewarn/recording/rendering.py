@@ -1,6 +1,6 @@
-"""A recorded document, at another time or in another api-version.
+"""A recorded document at another time or in another api-version.
 
-In the version that it was recorded in, it is served byte for byte as it came, but for a NotBefore that is moved.
+In its own api-version it is served byte for byte, except for a moved NotBefore.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from forewarn.agent.events import read_instant
 from forewarn.board.pages import Page
 from forewarn.core.document import Document
-from forewarn.recording.tape import Change
+from forewarn.recording.file import Change
 from forewarn.wire.http import Answer, answer, to_json
 from forewarn.wire.imds.versions import EVENTS_VERSIONS, EventsVersion
 from forewarn.wire.times import iso, rfc1123
@@ -22,12 +22,12 @@ _NOT_BEFORE = re.compile(r'("NotBefore"\s*:\s*")([^"\\]+)(")')
 _FIRST_MEMBERS = ("EventId", "EventStatus", "EventType", "ResourceType", "Resources", "NotBefore")
 _NEWEST = max(EVENTS_VERSIONS.values(), key=lambda version: version.index)
 _KNOWN_KINDS = {str(kind) for kind in _NEWEST.kinds}
-# What is said where a later version asks for what an earlier one was not told.
-_UNTOLD: dict[str, object] = {"Description": "", "EventSource": "Platform", "DurationInSeconds": -1}
+# Values for members that the recorded api-version did not have.
+_DEFAULTS: dict[str, object] = {"Description": "", "EventSource": "Platform", "DurationInSeconds": -1}
 
 
 def shifted(body: bytes, by: timedelta) -> bytes:
-    """The document with every NotBefore moved, and otherwise the same bytes; one that is no time stays."""
+    """The document with every NotBefore moved; all other bytes stay, also an invalid NotBefore."""
 
     def move(found: re.Match[str]) -> str:
         before, text, after = found.groups()
@@ -41,7 +41,7 @@ def shifted(body: bytes, by: timedelta) -> bytes:
 
 
 def in_version(body: bytes, recorded: str, wanted: EventsVersion) -> bytes:
-    """The document as it would have been in another version; what was never told is guessed."""
+    """The document in another api-version, with defaults for members that were not recorded."""
     if recorded == wanted.name:
         return body
     document = json.loads(body)
@@ -49,13 +49,13 @@ def in_version(body: bytes, recorded: str, wanted: EventsVersion) -> bytes:
     events = [
         _members(each, wanted, strips=strips)
         for each in document["Events"]
-        if isinstance(each, dict) and _is_told(each.get("EventType"), wanted)
+        if isinstance(each, dict) and _is_shown(each.get("EventType"), wanted)
     ]
     return to_json({**document, "Events": events})
 
 
-def _is_told(kind: object, version: EventsVersion) -> bool:
-    """Whether a version knows the kind; one that we do not know ourselves is left to the reader."""
+def _is_shown(kind: object, version: EventsVersion) -> bool:
+    """Whether an api-version shows the kind; unknown kinds are always shown."""
     return kind not in _KNOWN_KINDS or kind in version.kinds
 
 
@@ -65,7 +65,7 @@ def _members(event: dict[str, Any], version: EventsVersion, *, strips: bool) -> 
     if isinstance(resources, list):
         bare = [each.removeprefix("_") if strips and isinstance(each, str) else each for each in resources]
         members["Resources"] = [f"_{each}" if version.prefixes_names else each for each in bare]
-    return members | {name: event.get(name, _UNTOLD[name]) for name in version.members}
+    return members | {name: event.get(name, _DEFAULTS[name]) for name in version.members}
 
 
 class RecordedPage(Page):

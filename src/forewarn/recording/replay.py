@@ -1,7 +1,7 @@
-"""A recording, served again: guests are heard as they always are, operators move its clock.
+"""Serve a recording again: guests poll it as usual, and operators move its clock.
 
-What happens is what was recorded, whatever is asked: an approval of an event that is there is answered with 200,
-noted, and the event starts when it started then.
+Guests cannot change what was recorded: an approval of an open event gets 200 and is noted, and the event starts
+when it started in the recording.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from forewarn.errors import ConfigError
 from forewarn.operator.connection import OperatorLimits
 from forewarn.operator.guard import is_loopback
 from forewarn.operator.server import OperatorServer, bind
+from forewarn.recording.file import Recording
+from forewarn.recording.operator_api import make_app
 from forewarn.recording.playback import Playback, Scene, scenes_of
-from forewarn.recording.reception import make_app
-from forewarn.recording.tape import Recording
 
-MOST_APPROVALS = 1000  # are remembered; a guest may approve for ever
+MOST_APPROVALS = 1000  # the newest are kept
 _NAMELESS = "vm-0"
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
-    """A guest said "go ahead", and it changed nothing."""
+class NotedApproval:
+    """An approval, which has no effect."""
 
     event: str
     at: datetime
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
-    """How a recording is to be played."""
+class ReplayOptions:
+    """How to replay a recording."""
 
-    start: datetime  # where its clock begins
-    shifts: bool  # whether what it says of times moves along
-    rate: float = 1.0  # 0: the clock stands until it is moved
+    start: datetime  # of the clock
+    shifts: bool  # whether the times in documents move along
+    rate: float = 1.0  # 0: the clock stands still until it is moved
     requests_per_second: float = 0.0  # before 429; 0: no limit
 
 
@@ -58,17 +58,17 @@ class Replay:
     def __init__(
         self,
         recording: Recording,
-        manner: Manner,
+        manner: ReplayOptions,
         on_scene: Callable[[Scene], None] = lambda _: None,
-        on_approval: Callable[[Approval], None] = lambda _: None,
+        on_approval: Callable[[NotedApproval], None] = lambda _: None,
     ) -> None:
         self.recording = recording
         self.manner = manner
         self._on_scene = on_scene
         self._on_approval = on_approval
-        self.approvals: deque[Approval] = deque(maxlen=MOST_APPROVALS)  # the last that guests gave
+        self.approvals: deque[NotedApproval] = deque(maxlen=MOST_APPROVALS)  # the newest
         self.vm = recording.header.vm or _NAMELESS
-        self.metadata: list[Address] = []  # where guests are heard, once started
+        self.metadata: list[Address] = []  # the guest listeners, once started
         self.operator: Address = ("", 0)
         self._board = Board()
         shares = share(MOST_CONNECTIONS, OperatorLimits().connections, open_limit())
@@ -83,10 +83,10 @@ class Replay:
         self._playing: asyncio.Task[None] | None = None
 
     async def start(self, metadata: Sequence[Address], operator: Address) -> None:
-        """Hear guests and operators; the clock runs from here on, if it runs."""
+        """Start listening, and start the clock."""
         if not is_loopback(operator[0]):
             raise ConfigError(
-                "Nobody has to sign in to move the clock of a replay, so operators are heard on loopback only.",
+                "A replay has no authentication, so its operator API listens on loopback only.",
                 "Use 127.0.0.1:PORT with --operator.",
             )
         bound = bind(operator)
@@ -97,13 +97,13 @@ class Replay:
             self._listener = GuestListener(self._edge, self.playback, self.vm, is_anybody=True)
             self.playback.moved.subscribe(self._listener.tell_date)
             self.metadata = await self._listener.open(metadata)
-            await self._hear_operators(operator[0], bound)
+            await self._serve_operators(operator[0], bound)
         except BaseException:
             bound.close()
             raise
         self._playing = asyncio.get_running_loop().create_task(self.playback.run())
 
-    async def _hear_operators(self, host: str, bound: socket.socket) -> None:
+    async def _serve_operators(self, host: str, bound: socket.socket) -> None:
         try:
             self.operator = (host, bound.getsockname()[1])
             server = OperatorServer(make_app(self), bound, limits=self._operator_limits)
@@ -114,7 +114,7 @@ class Replay:
         self._operator_server = server
 
     async def stop(self) -> None:
-        """Answer who waits, and let go of everything."""
+        """Answer waiting guests, and close everything."""
         if self._playing is not None:
             self._playing.cancel()
         await self._listener.close()
@@ -131,7 +131,7 @@ class Replay:
         if unknown:
             return Refusal(Code.NOT_FOUND, f"There is no event {unknown[0]}")
         for event in events:
-            approval = Approval(event, self.playback.now())
+            approval = NotedApproval(event, self.playback.now())
             self.approvals.append(approval)
             self._on_approval(approval)
         return None
@@ -142,5 +142,5 @@ async def _first_poll(_vm: str) -> Refusal | None:
 
 
 def _vm(name: str) -> Vm:
-    """The VM that every caller is."""
+    """The VM of every caller."""
     return Vm(name=name, vm_id=str(uuid.uuid5(uuid.NAMESPACE_DNS, name)), host="replay", home=None, scope=name)

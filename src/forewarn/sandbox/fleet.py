@@ -1,4 +1,4 @@
-"""The fleet of a sandbox, and which of its VMs the program is."""
+"""The fleet of a sandbox, and the VM that the program counts as."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_NAMED = 5
 
 
 def emulator_for(settings: Settings, opened: OpenSockets) -> Emulator:
-    """A service in memory, on these sockets. The program is one VM of its fleet; without a fleet, the only one."""
+    """A service in memory on these sockets. Without a fleet file, the program is its only VM."""
     hostname = socket.gethostname()
     only = settings.guest or (hostname if is_name(hostname) else _NAMELESS)
     fleet = _fleet_of_one(only) if settings.fleet is None else None
@@ -44,7 +44,7 @@ def _fleet_of_one(name: str) -> FleetText:
 
 
 def _who(vms: list[str], hostname: str) -> str:
-    """The VM that bears this machine's name, else the only one there is; or `ConfigError`."""
+    """The VM with this machine's name, or else the only VM; raise `ConfigError` if neither exists."""
     if hostname in vms:
         return hostname
     if len(vms) == 1:

@@ -1,8 +1,7 @@
-"""The process that makes the network, starts the program in it, and lets none of it outlive the sandbox.
+"""The process that makes the network, starts the program in it, and ends everything with the sandbox.
 
-It is a fork of the sandbox's process, in a process group of its own, and never returns to that one's code. It gets
-hold of every orphan below it, so that when the program has ended, or the sandbox's process has gone, however that
-was, it can end them all.
+It is a fork of the sandbox's process in a process group of its own, and never returns to the caller's code. It
+adopts every orphan below it, so it can end them all when the program ends or the sandbox's process disappears.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from forewarn.sandbox.network import Step, adopt_orphans, die_with_parent, enter, open_sockets
-from forewarn.sandbox.tree import below, end_all
+from forewarn.sandbox.network import SetupError, adopt_orphans, die_with_parent, enter, open_sockets
+from forewarn.sandbox.processes import below, end_all
 
 LONGEST_MESSAGE = 64 * 1024
 PASSED_ON = frozenset(
@@ -34,47 +33,47 @@ PASSED_ON = frozenset(
         signal.SIGALRM,
     }
 )
-_KEYS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})  # which a terminal sends to a whole group
+_KEYS = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGHUP})  # that a terminal sends to a whole group
 _MOST_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is to be run."""
+    """The program to run."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
-    mask: frozenset[int]  # signals that it is not to hear, as they were before the sandbox
-    group: int | None  # which it belongs in; 0: one of its own, as no terminal's keys are to reach it; None: ours
+    mask: frozenset[int]  # its blocked signals, as before the sandbox
+    group: int | None  # its process group; 0: one of its own, without a terminal; None: ours
 
 
 class Keeper:
-    """Talks to the sandbox's process over one socket; when that is closed, it ends everything."""
+    """Talks to the sandbox's process over one socket, and ends everything when that closes."""
 
     def __init__(self, link: socket.socket, program: Program) -> None:
         self._link = link
         self._program = program
-        self._process: int | None = None  # of the program, as long as it runs
+        self._process: int | None = None  # of the running program
         self._code: int | None = None
         self._ended, self._woken = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
 
     def run(self) -> None:
-        """Everything, to the end."""
+        """Set up the network, run the program, and clean up."""
         if self._program.group is not None:
-            os.setpgid(0, 0)  # who kills the sandbox's whole group does not reach whoever cleans up after it
+            os.setpgid(0, 0)  # a kill of the sandbox's group spares the keeper, which cleans up
         self._listen_to_children()
         adopt_orphans()
         try:
             enter()
             sockets = open_sockets()
-        except Step as problem:
+        except SetupError as problem:
             self._tell({"step": problem.name, "number": problem.number})
             return
         socket.send_fds(self._link, [b"{}"], [each.fileno() for each in sockets])
         for each in sockets:
             each.close()
         order = self._link.recv(LONGEST_MESSAGE)
-        if not order:  # the sandbox could not start its service
+        if not order:  # the sandbox's service did not start
             return
         try:
             self._start(json.loads(order).get("hostname"))
@@ -95,22 +94,22 @@ class Keeper:
 
         def prepare() -> None:
             die_with_parent(signal.SIGKILL)
-            if os.getppid() != keeper:  # it ended before that could be said
+            if os.getppid() != keeper:  # the keeper ended before that
                 os._exit(1)
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-        # Kept: one that is let go of asks how its program has ended, and that can be asked only once.
+        # Kept: a dropped Popen reaps its process, and only `_reap` may do that.
         self._started = subprocess.Popen(  # noqa: S603 - to run what it is given is the point
             list(self._program.command),
             env=dict(self._program.environment),
-            close_fds=False,  # what was handed down is handed on
+            close_fds=False,  # the program inherits what the sandbox inherited
             preexec_fn=prepare,  # noqa: PLW1509 - this process has one thread
             process_group=self._program.group,
         )
         self._process = self._started.pid
 
     def _watch(self) -> None:
-        """Pass signals on until the program has ended, or nobody is left to end for."""
+        """Pass signals on until the program ends, or the sandbox's process is gone."""
         while self._code is None:
             ready, _, _ = select.select([self._link.fileno(), self._ended], [], [])
             if self._ended in ready:
@@ -126,7 +125,7 @@ class Keeper:
         self._tell({"ended": self._code, "left": named[:_MOST_NAMED], "left_count": len(named)})
 
     def _pass_on(self, number: int) -> None:
-        """To the program; what a terminal's keys send, to its whole group: a shell waits for the others."""
+        """Send a signal to the program; signals of terminal keys go to its whole group."""
         if self._process is None:
             return
         if number in _KEYS and self._program.group == 0 and os.getpgid(self._process) == self._process:
@@ -142,7 +141,7 @@ class Keeper:
         self._reap()
 
     def _reap(self) -> None:
-        """Ask all that have ended how; the program's answer counts."""
+        """Reap ended children; keep the exit code of the program."""
         with suppress(BlockingIOError):
             os.read(self._ended, 4096)
         while True:
@@ -156,12 +155,12 @@ class Keeper:
                 self._process, self._code = None, os.waitstatus_to_exitcode(status)
 
     def _tell(self, message: dict[str, Any]) -> None:
-        with suppress(OSError):  # nobody is left to be told
+        with suppress(OSError):  # the sandbox's process is gone
             self._link.send(json.dumps(message).encode())
 
 
 def keep(link: socket.socket, program: Program) -> None:
-    """Be the keeper, in a process that was forked for it; it ends here."""
+    """Run the keeper in its forked process, and exit."""
     code = 1
     try:
         Keeper(link, program).run()

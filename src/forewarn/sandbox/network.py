@@ -1,7 +1,7 @@
-"""A network of this process's own: a loopback interface, and on it the address that guests know.
+"""A network namespace with a loopback interface that has the address of the metadata endpoint.
 
-No other program is needed, and no name is given to anything: when the last process in the network ends, the kernel
-takes it all away. Needs root, or a user namespace, which is made where there is no root.
+It needs no other program. The kernel removes it when its last process ends. Without root, it also creates a user
+namespace.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _BACKLOG = 128
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Step(Exception):
-    """What could not be done on the way into the network; its cause is the system's own error."""
+class SetupError(Exception):
+    """A step of the network setup failed, with this system error."""
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(f"{name}: {os.strerror(number)}")
@@ -34,40 +34,40 @@ class Step(Exception):
 
 
 def enter() -> None:
-    """Go into a network without anything in it, and under a host name that may be changed; or `Step`."""
+    """Enter an empty network namespace, and a namespace for the host name; raise `SetupError`."""
     uid, gid = os.geteuid(), os.getegid()
     if uid == 0 and _unshare(_NEW_NET | _NEW_UTS) == 0:
         return
-    # Nobody who may do that. In a user namespace anybody may, and stays who he is.
+    # Not permitted. In a user namespace it is, and the user stays the same.
     if number := _unshare(_NEW_USER | _NEW_NET | _NEW_UTS):
-        raise Step("namespace", number)
+        raise SetupError("namespace", number)
     try:
         Path("/proc/self/setgroups").write_text("deny", encoding="ascii")
         Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1", encoding="ascii")
         Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1", encoding="ascii")
     except OSError as problem:
-        raise Step("identity", problem.errno or 0) from problem
+        raise SetupError("identity", problem.errno or 0) from problem
 
 
 def open_sockets() -> tuple[socket.socket, socket.socket]:
-    """Sockets that listen in this network, for guests and for operators; or `Step`."""
+    """Listening sockets in this network, for guests and operators; raise `SetupError`."""
     try:
         _bring_up()
     except OSError as problem:
-        raise Step("address", problem.errno or 0) from problem
+        raise SetupError("address", problem.errno or 0) from problem
     try:
         return _listen(METADATA), _listen(OPERATORS)
     except OSError as problem:
-        raise Step("listen", problem.errno or 0) from problem
+        raise SetupError("listen", problem.errno or 0) from problem
 
 
 def die_with_parent(signal_number: int) -> None:
-    """Have the kernel send this process a signal when the thread that made it ends."""
+    """Have the kernel send this process a signal when its parent thread ends."""
     _control(_PARENT_DEATH, signal_number)
 
 
 def adopt_orphans() -> None:
-    """Become the parent of whatever below loses its own: nothing slips away."""
+    """Become the parent of orphaned descendants."""
     _control(_SUBREAPER, 1)
 
 
@@ -77,12 +77,12 @@ def _control(option: int, value: int) -> None:
 
 
 def _unshare(what: int) -> int:
-    """0, or the number of the system's error."""
+    """0, or the error number."""
     return 0 if _libc.unshare(what) == 0 else ctypes.get_errno()
 
 
 def _bring_up() -> None:
-    """Loopback up, and the address added beside its own: under an alias, and for itself alone."""
+    """Bring loopback up, and add the address under an alias with a host netmask."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         flags = struct.unpack_from("h", _ask(control, _GET_FLAGS, "lo", b""), 16)[0]
         _ask(control, _SET_FLAGS, "lo", struct.pack("h", flags | _UP))

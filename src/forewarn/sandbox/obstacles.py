@@ -1,4 +1,4 @@
-"""Why there can be no sandbox here, and what to do about it."""
+"""Why this system cannot make a sandbox, and what to do about it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _AS_ROOT = "or run the sandbox as root"
 
 
 class NoSandbox(ForewarnError):
-    """The system does not let us make one."""
+    """The system cannot make a sandbox."""
 
 
 class NotRun(ForewarnError):
-    """The program cannot be run; the code is the one that a shell would end with."""
+    """The program cannot be started; the exit code is that of a shell."""
 
     def __init__(self, message: str, hint: str, code: int) -> None:
         super().__init__(message, hint)
@@ -28,7 +28,7 @@ class NotRun(ForewarnError):
 
 
 def check_platform(platform: str = sys.platform) -> None:
-    """Network namespaces are Linux's."""
+    """Refuse any system but Linux."""
     if platform != "linux":
         raise NoSandbox(
             f"The sandbox is made of Linux's network namespaces, and this is {platform}.",
@@ -37,7 +37,7 @@ def check_platform(platform: str = sys.platform) -> None:
 
 
 def read_setting(name: str) -> str | None:
-    """What the kernel says at /proc/sys/NAME; None where there is no such thing."""
+    """The kernel setting at /proc/sys/NAME; None if there is none."""
     try:
         return Path("/proc/sys", name).read_text(encoding="ascii").strip()
     except OSError:
@@ -45,7 +45,7 @@ def read_setting(name: str) -> str | None:
 
 
 def explain(step: str, number: int, read: Read = read_setting) -> NoSandbox:
-    """The sentence for a step that failed."""
+    """The error for a failed step."""
     said = os.strerror(number)
     if step in {"namespace", "identity", "address"}:
         for setting, stopper, remedy in _SETTINGS:
@@ -87,7 +87,7 @@ _SETTINGS = (
 
 
 def unstarted(command: str, number: int) -> NotRun:
-    """The sentence for a program that could not be started."""
+    """The error for a program that did not start."""
     if number == errno.ENOENT:
         return NotRun(f"There is no command {command}.", "Check its spelling and PATH, or give its path.", 127)
     return NotRun(

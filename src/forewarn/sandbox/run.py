@@ -1,7 +1,7 @@
-"""`forewarn sandbox`: the service here, the program in a network where the service is what guests know it as.
+"""Run a program in a network where 169.254.169.254 is the emulator, which runs in this process.
 
-The listening sockets are made in that network and handed over here: a socket stays in the network that made it. So
-the service runs as it always does, and the program needs no route to anywhere.
+The keeper opens the listening sockets in that network and passes them here: a socket stays in its network. So the
+service runs as usual, and the program needs no route.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from forewarn.emulator import Emulator
 from forewarn.sandbox.keeper import LONGEST_MESSAGE, PASSED_ON, Program, keep
 from forewarn.sandbox.network import METADATA, OPERATORS, adopt_orphans
 from forewarn.sandbox.obstacles import NoSandbox, check_platform, explain, unstarted
-from forewarn.sandbox.tree import below, end_all, network_of
+from forewarn.sandbox.processes import below, end_all, network_of
 from forewarn.service import OpenSockets
 
 _FROM_THE_KERNEL = 0x80  # SI_KERNEL: a key of the terminal, which its whole foreground group was sent
@@ -35,16 +35,18 @@ MakeEmulator = Callable[[OpenSockets], Emulator]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SandboxResult:
     """How the program ended."""
 
-    code: int  # its own, or 128 and the number of the signal that ended it
-    left: list[str] = field(default_factory=list)  # what it had left running, and was ended: names and ids
+    code: int  # its exit code, or 128 plus the number of its signal
+    left: list[str] = field(
+        default_factory=list
+    )  # names and ids of processes that it left running, which were ended
     left_count: int = 0
 
 
 def find_command(command: Sequence[str], environment: Mapping[str, str]) -> None:
-    """Refuse a command that is not there, before anything is made for it; or `NotRun`."""
+    """Raise `NotRun` if there is no such command."""
     if "/" in command[0] and Path(command[0]).is_dir():
         raise unstarted(command[0], errno.EISDIR)
     path = environment.get("PATH", os.defpath)
@@ -54,7 +56,7 @@ def find_command(command: Sequence[str], environment: Mapping[str, str]) -> None
 
 
 def environment_of(outer: Mapping[str, str]) -> dict[str, str]:
-    """The program's environment: where operators are heard, and no proxy in between."""
+    """The program's environment: with FOREWARN_URL, and without a proxy for the two addresses."""
     inner = {**outer, "FOREWARN_URL": URL}
     for name in ("no_proxy", "NO_PROXY"):
         given = outer.get(name, "")
@@ -68,18 +70,20 @@ def run(
     environment: Mapping[str, str],
     make_emulator: MakeEmulator,
     on_ready: Callable[[Emulator], None] = lambda _: None,
-) -> Outcome:
-    """Run a program to its end. It takes over this process's signals meanwhile, so call it on the main thread."""
+) -> SandboxResult:
+    """Run a program to its end. Call it on the main thread: it takes over the signals meanwhile."""
     check_platform()
     find_command(command, environment)
     before = signal.pthread_sigmask(signal.SIG_BLOCK, PASSED_ON | {signal.SIGCHLD})
     try:
-        group = (os.getpgrp() or None) if _has_terminal() else 0  # one of another process namespace has no number
+        group = (
+            (os.getpgrp() or None) if _has_terminal() else 0
+        )  # a group of another process namespace has no number
         program = Program(command, environment, frozenset(before), group)
         with _Keeping(program) as keeping, make_emulator(keeping.receive_sockets()) as emulator:
             on_ready(emulator)
             if (number := _told_to_end()) is not None:
-                return Outcome(128 + number)
+                return SandboxResult(128 + number)
             keeping.start(_hostname_for(emulator))
             return keeping.wait()
     finally:
@@ -87,13 +91,13 @@ def run(
 
 
 class _Keeping:
-    """The keeper, as seen from here."""
+    """The keeper, from the sandbox's process."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
 
     def __enter__(self) -> Self:
-        adopt_orphans()  # should the keeper be killed, what it kept comes here
+        adopt_orphans()  # if the keeper is killed, its children come here
         self._link, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._process: int | None = os.fork()
         if self._process == 0:
@@ -103,13 +107,13 @@ class _Keeping:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._link.close()  # which has the keeper end everything, if it has not yet
+        self._link.close()  # the keeper then ends everything
         if self._process is not None:
             os.waitpid(self._process, 0)
         end_all(self._find_strays, self._look_for_children, gently=False)
 
     def receive_sockets(self) -> OpenSockets:
-        """The sockets that listen in the program's network; or `NoSandbox`."""
+        """The listening sockets in the program's network; raise `NoSandbox`."""
         said, descriptors, _, _ = socket.recv_fds(self._link, LONGEST_MESSAGE, _SOCKETS)
         message: dict[str, Any] = json.loads(said) if said else {"step": "start", "number": 0}
         if "step" in message:
@@ -120,21 +124,21 @@ class _Keeping:
         return OpenSockets(guests, operators)
 
     def start(self, hostname: str | None) -> None:
-        """Have the program started."""
+        """Start the program."""
         self._send({"hostname": hostname})
 
-    def wait(self) -> Outcome:
-        """Pass on what we are sent until the program has ended."""
+    def wait(self) -> SandboxResult:
+        """Pass signals on until the program ends."""
         while True:
             told = signal.sigwaitinfo(PASSED_ON | {signal.SIGCHLD})
             if told.si_signo == signal.SIGCHLD:
                 if self._has_ended():
-                    return self._outcome()
+                    return self._result()
             elif not self._has_heard_of(told):
                 self._send({"signal": told.si_signo})
 
     def _has_heard_of(self, told: signal.struct_siginfo) -> bool:
-        """Whether the program got it too: keys go to the whole group, but a hang-up to the session's leader."""
+        """Whether the program got the signal too: keys go to the group, a hang-up to the session leader."""
         is_for_us = told.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
         return told.si_code == _FROM_THE_KERNEL and self._program.group != 0 and not is_for_us
 
@@ -143,7 +147,7 @@ class _Keeping:
             self._process = None
         return self._process is None
 
-    def _outcome(self) -> Outcome:
+    def _result(self) -> SandboxResult:
         said = self._last_words()
         message: dict[str, Any] = json.loads(said) if said else {}
         if "unstarted" in message:
@@ -153,21 +157,21 @@ class _Keeping:
                 "The process that kept the sandbox was killed, so all that ran in it was ended.", "Start it again."
             )
         code = int(message["ended"])
-        return Outcome(code if code >= 0 else 128 - code, message["left"], message["left_count"])
+        return SandboxResult(code if code >= 0 else 128 - code, message["left"], message["left_count"])
 
     def _last_words(self) -> bytes:
-        """What the keeper said when it ended; nothing, where it was killed."""
+        """The keeper's last message; empty if it was killed."""
         try:
             return self._link.recv(LONGEST_MESSAGE)
-        except ConnectionResetError:  # it did not read all that it was sent; that is said once, and then its words
+        except ConnectionResetError:  # raised once if the keeper left data unread; then comes its message
             return self._link.recv(LONGEST_MESSAGE)
 
     def _send(self, message: dict[str, Any]) -> None:
-        with suppress(BrokenPipeError, ConnectionResetError):  # it has just ended
+        with suppress(BrokenPipeError, ConnectionResetError):  # the keeper has just ended
             self._link.send(json.dumps(message).encode())
 
     def _find_strays(self) -> dict[int, str]:
-        """What has lost its keeper, told from our own by the network that it is in."""
+        """Orphans of a killed keeper: descendants in another network than ours."""
         ours = network_of(os.getpid())
         return {each: name for each, name in below(os.getpid()).items() if network_of(each) not in {ours, None}}
 
@@ -178,14 +182,14 @@ class _Keeping:
 
 
 def _told_to_end() -> int | None:
-    """The signal that was to end us while there was no program yet to be sent it; None: there was none."""
+    """A pending signal to end, from before the program started; None: there is none."""
     ending = {each for each in _ENDING if signal.getsignal(each) is not signal.SIG_IGN}
     told = signal.sigtimedwait(ending, 0)
     return None if told is None else told.si_signo
 
 
 def _has_terminal() -> bool:
-    """Whether keys of a terminal reach this process and, being in its group, the program."""
+    """Whether a terminal's keys reach this process and, in the same group, the program."""
     try:
         os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY))
     except OSError:
@@ -194,7 +198,7 @@ def _has_terminal() -> bool:
 
 
 def _hostname_for(emulator: Emulator) -> str | None:
-    """The name that the program's machine has to bear; None where it has it already."""
+    """The host name to set for the program; None to keep the current one."""
     service = emulator.service
     guest = service.plane.world.vms.get(service.settings.guest or "")
     name = "" if guest is None else guest.computer_name or guest.name

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from forewarn.clock import VirtualClock
-from forewarn.recording.asking import Failure, Source
+from forewarn.recording.endpoint import EndpointFailure, RecordedEndpoint
+from forewarn.recording.file import BadRecording, RecordingFile, read_recording, stretches
 from forewarn.recording.recorder import Recorder
-from forewarn.recording.tape import BadRecording, Tape, read_recording, stretches
 from tests.every_line import struck_at_every_line
 from tests.recording.replaying import document, end, error, event, header, written
 from tests.running import START
@@ -47,7 +47,7 @@ GOOD = [header(), document(0, 1), document(10, 2), end(20)]
         ({**document(5, 1), "end": True}, "the line is no document, no error and no end"),
     ],
 )
-def test_a_damaged_line_is_named_and_the_rest_is_read_only_when_told_to(tmp_path: Path, line: object, why: str):
+def test_damaged_line_is_named_and_skipped_only_on_request(tmp_path: Path, line: object, why: str):
     file = written(tmp_path, *GOOD[:2], line, *GOOD[2:])
 
     with pytest.raises(BadRecording) as refused:
@@ -60,7 +60,7 @@ def test_a_damaged_line_is_named_and_the_rest_is_read_only_when_told_to(tmp_path
     assert rest.end == 20
 
 
-def test_a_last_line_that_is_half_written_is_told_as_that(tmp_path: Path):
+def test_cut_off_last_line_is_reported_as_such(tmp_path: Path):
     file = written(tmp_path, *GOOD[:3], json.dumps(document(15, 3))[:40])
 
     with pytest.raises(BadRecording) as refused:
@@ -71,13 +71,13 @@ def test_a_last_line_that_is_half_written_is_told_as_that(tmp_path: Path):
     assert (len(rest.changes), rest.end) == (2, None)
 
 
-def test_a_last_line_that_only_lacks_its_end_counts(tmp_path: Path):
+def test_last_line_without_a_newline_counts(tmp_path: Path):
     recording = read_recording(written(tmp_path, *GOOD[:2], json.dumps(document(10, 2))))
 
     assert len(recording.changes) == 2
 
 
-def test_damage_that_is_everywhere_is_told_up_to_a_point(tmp_path: Path):
+def test_at_most_five_damaged_lines_are_named(tmp_path: Path):
     file = written(tmp_path, *GOOD, *["x\n"] * 8)
 
     with pytest.raises(BadRecording) as refused:
@@ -96,7 +96,7 @@ def test_damage_that_is_everywhere_is_told_up_to_a_point(tmp_path: Path):
     ],
     ids=["format", "api-version"],
 )
-def test_a_header_that_says_what_cannot_be_is_damage(tmp_path: Path, more: dict[str, object], why: str):
+def test_impossible_header_is_damage(tmp_path: Path, more: dict[str, object], why: str):
     file = written(tmp_path, header(**more), *GOOD[1:])
 
     with pytest.raises(BadRecording) as refused:
@@ -106,7 +106,7 @@ def test_a_header_that_says_what_cannot_be_is_damage(tmp_path: Path, more: dict[
     assert len(read_recording(file, skips_damage=True).changes) == 2
 
 
-def test_a_header_that_is_nested_too_deep_is_damage(tmp_path: Path):
+def test_deeply_nested_header_is_damage(tmp_path: Path):
     file = written(tmp_path, '{"forewarn": ' + "[" * 100_000 + "\n", *GOOD[1:])
 
     with pytest.raises(BadRecording) as refused:
@@ -115,14 +115,14 @@ def test_a_header_that_is_nested_too_deep_is_damage(tmp_path: Path):
     assert refused.value.message == f"{file}:1: this is no header of a recording."
 
 
-def test_the_mark_with_which_some_editors_begin_a_file_is_no_damage(tmp_path: Path):
+def test_byte_order_mark_is_no_damage(tmp_path: Path):
     file = written(tmp_path, *GOOD)
     file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())
 
     assert len(read_recording(file).changes) == 2
 
 
-def test_without_its_header_the_first_document_says_when_it_was(tmp_path: Path):
+def test_first_document_replaces_a_damaged_header(tmp_path: Path):
     file = written(tmp_path, "x\n", *GOOD[1:])
 
     with pytest.raises(BadRecording, match=r"life.jsonl:1: this is no header of a recording\."):
@@ -144,7 +144,7 @@ def test_without_its_header_the_first_document_says_when_it_was(tmp_path: Path):
     ],
     ids=["empty", "only errors", "a later format"],
 )
-def test_what_cannot_be_played_is_refused_also_when_damage_is_skipped(
+def test_unplayable_file_is_refused_even_if_damage_is_skipped(
     tmp_path: Path, lines: tuple[object, ...], message: str
 ):
     file = written(tmp_path, *lines)
@@ -155,7 +155,7 @@ def test_what_cannot_be_played_is_refused_also_when_damage_is_skipped(
     assert refused.value.message == f"{tmp_path}/{message}"
 
 
-def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path):
+def test_missing_file_is_reported(tmp_path: Path):
     with pytest.raises(BadRecording, match=r"no\.jsonl cannot be read: No such file or directory\."):
         read_recording(tmp_path / "no.jsonl")
 
@@ -163,14 +163,14 @@ def test_a_file_that_is_not_there_is_a_sentence(tmp_path: Path):
 # Recording.
 
 
-class Scripted(Source):
+class Scripted(RecordedEndpoint):
     """An endpoint that says what it is told to."""
 
-    def __init__(self, *answers: bytes | Failure) -> None:
+    def __init__(self, *answers: bytes | EndpointFailure) -> None:
         super().__init__("http://192.0.2.1", "2020-07-01")
         self._answers = iter(answers)
 
-    def get(self) -> bytes | Failure:
+    def get(self) -> bytes | EndpointFailure:
         return next(self._answers)
 
     def name(self) -> str:
@@ -178,7 +178,7 @@ class Scripted(Source):
 
 
 EMPTY, FULL = b'{"DocumentIncarnation": 1, "Events": []}', b'{"DocumentIncarnation":2,"Events":[]}\n'
-SILENT, BROKEN = Failure("timeout", "It took too long."), Failure("status 500", "oops", 500)
+SILENT, BROKEN = EndpointFailure("timeout", "It took too long."), EndpointFailure("status 500", "oops", 500)
 
 
 @pytest.fixture
@@ -187,20 +187,18 @@ def clock() -> VirtualClock:
 
 
 @pytest.fixture
-def tape(tmp_path: Path) -> Iterator[Tape]:
-    with Tape(tmp_path / "life.jsonl") as made:
+def tape(tmp_path: Path) -> Iterator[RecordingFile]:
+    with RecordingFile(tmp_path / "life.jsonl") as made:
         yield made
 
 
-def test_each_change_and_each_gap_is_one_line_however_often_it_is_said(
-    tmp_path: Path, tape: Tape, clock: VirtualClock
-):
+def test_each_change_and_each_gap_is_one_line(tmp_path: Path, tape: RecordingFile, clock: VirtualClock):
     answers = [EMPTY, EMPTY, SILENT, SILENT, BROKEN, EMPTY, EMPTY, FULL]
     recorder = Recorder(Scripted(*answers), tape, clock)
 
     recorder.begin()
     for _ in answers:
-        recorder.look()
+        recorder.poll()
         clock.move_to(clock.now() + timedelta(seconds=1))
     recorder.end()
 
@@ -211,18 +209,18 @@ def test_each_change_and_each_gap_is_one_line_however_often_it_is_said(
     assert (recorder.changes, recorder.gaps, recording.end) == (3, 2, 8)
 
 
-def test_every_line_is_in_the_file_before_the_next_question(tmp_path: Path, tape: Tape, clock: VirtualClock):
+def test_every_line_is_in_the_file_before_the_next_poll(tmp_path: Path, tape: RecordingFile, clock: VirtualClock):
     recorder = Recorder(Scripted(EMPTY, FULL), tape, clock)
 
     recorder.begin()
-    recorder.look()
+    recorder.poll()
 
     assert len((tmp_path / "life.jsonl").read_bytes().splitlines()) == 2
 
 
-def test_it_stops_when_it_is_told_to_while_it_asks(tmp_path: Path, tape: Tape, clock: VirtualClock):
+def test_recorder_stops_during_a_request(tmp_path: Path, tape: RecordingFile, clock: VirtualClock):
     class Stopping(Scripted):
-        def get(self) -> bytes | Failure:
+        def get(self) -> bytes | EndpointFailure:
             recorder.stop()
             raise AssertionError("the question was not broken off")
 
@@ -233,9 +231,7 @@ def test_it_stops_when_it_is_told_to_while_it_asks(tmp_path: Path, tape: Tape, c
     assert (tmp_path / "life.jsonl").read_text().splitlines()[-1].endswith('"end":true}')
 
 
-def test_it_stops_after_the_line_when_it_is_told_to_while_it_writes(
-    tmp_path: Path, tape: Tape, clock: VirtualClock
-):
+def test_recorder_stops_after_the_line_it_writes(tmp_path: Path, tape: RecordingFile, clock: VirtualClock):
     recorder = Recorder(Scripted(EMPTY, FULL), tape, clock, tell=lambda _: recorder.stop())
 
     recorder.run()
@@ -248,7 +244,7 @@ RECORDS = """
 import pathlib, signal
 from forewarn.clock import SystemClock
 from forewarn.recording.recorder import Recorder
-from forewarn.recording.tape import Tape
+from forewarn.recording.file import RecordingFile
 
 class Quiet:
     endpoint, api_version, name = "http://127.0.0.1", "2020-07-01", str
@@ -256,7 +252,7 @@ class Quiet:
         return b'{"DocumentIncarnation": 1, "Events": []}'
 
 file = pathlib.Path(__file__).with_name("life.jsonl")
-with Tape(file, overwrite=True) as tape:
+with RecordingFile(file, overwrite=True) as tape:
     recorder = Recorder(Quiet(), tape, SystemClock(), every_seconds=0.01)
     signal.signal(signal.SIGTERM, recorder.stop)
     recorder.run()
@@ -264,7 +260,7 @@ assert file.read_text().endswith('"end":true}\\n')
 """
 
 
-def test_it_stops_at_whatever_line_it_is_told_to(tmp_path: Path):
+def test_recorder_stops_cleanly_at_every_line(tmp_path: Path):
     program = tmp_path / "records.py"
     program.write_text(RECORDS)
 
@@ -273,12 +269,12 @@ def test_it_stops_at_whatever_line_it_is_told_to(tmp_path: Path):
     assert set(ends) == {0}, ends
 
 
-def test_a_recording_that_is_there_is_not_written_over_unless_told(tmp_path: Path, tape: Tape):
+def test_existing_file_is_overwritten_only_on_request(tmp_path: Path, tape: RecordingFile):
     file = tmp_path / "life.jsonl"
 
     with pytest.raises(BadRecording) as refused:
-        Tape(file)
-    Tape(file, overwrite=True).close()
+        RecordingFile(file)
+    RecordingFile(file, overwrite=True).close()
 
     assert refused.value.message == f"{file} is there already, and nothing was recorded."
     assert refused.value.hint == "Name another, or say --overwrite."

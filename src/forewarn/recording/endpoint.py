@@ -1,4 +1,4 @@
-"""Asking an endpoint for its document, as it is: bytes, or why there are none."""
+"""Read the document of an endpoint: its bytes, or why there are none."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _OK = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
-    """No document."""
+class EndpointFailure:
+    """Why there is no document."""
 
     error: str  # unreachable, timeout, unreadable, or the status
     message: str
     status: int | None = None
 
 
-class Source:
-    """One endpoint, in one api-version."""
+class RecordedEndpoint:
+    """The endpoint to record, in one api-version."""
 
     def __init__(self, endpoint: str, api_version: str) -> None:
         if api_version not in EVENTS_VERSIONS:
             raise UsageProblem(
-                f"There is no api-version {api_version}.", f"There are {', '.join(EVENTS_VERSIONS)}."
+                f"There is no api-version {api_version}.", f"Use one of {', '.join(EVENTS_VERSIONS)}."
             )
         self.api_version = api_version
         self._root = _root(endpoint)
@@ -45,43 +45,43 @@ class Source:
 
     @property
     def endpoint(self) -> str:
-        """Where it is."""
+        """The URL of the endpoint."""
         return self._root.text
 
-    def get(self) -> bytes | Failure:
-        """The document as it comes; or why there is none."""
+    def get(self) -> bytes | EndpointFailure:
+        """The bytes of the document, or why there are none."""
         answer = self._ask(
             f"{EVENTS_PATH}?api-version={self.api_version}", _SECONDS if self._has_answered else _FIRST_SECONDS
         )
-        if isinstance(answer, Failure):
+        if isinstance(answer, EndpointFailure):
             return answer
         self._has_answered = True
         if answer.status != _OK:
-            return Failure(f"status {answer.status}", _beginning(answer.body), answer.status)
+            return EndpointFailure(f"status {answer.status}", _beginning(answer.body), answer.status)
         try:
             answer.body.decode("utf-8")
             read_document(answer.body)
         except (Unreadable, UnicodeDecodeError) as problem:
-            return Failure("unreadable", str(problem), answer.status)
+            return EndpointFailure("unreadable", str(problem), answer.status)
         return answer.body
 
     def name(self) -> str:
-        """The name of this VM; empty where the endpoint does not tell it."""
+        """The name of this VM; empty if the endpoint has none."""
         target = f"{INSTANCE_PATH}/compute/name?api-version={_INSTANCE_VERSION}&format=text"
         answer = self._ask(target, _SECONDS)
-        if isinstance(answer, Failure) or answer.status != _OK or len(answer.body) > _LONGEST_NAME:
+        if isinstance(answer, EndpointFailure) or answer.status != _OK or len(answer.body) > _LONGEST_NAME:
             return ""
         name = answer.body.decode("utf-8", "replace").strip()
         return name if name.isprintable() else ""
 
-    def _ask(self, target: str, seconds: float) -> Response | Failure:
+    def _ask(self, target: str, seconds: float) -> Response | EndpointFailure:
         try:
             return self._connection.exchange(Request("GET", self._root.prefix + target, _HEADERS), seconds)
         except ExchangeFailed as problem:
-            return Failure(problem.kind, problem.message)
+            return EndpointFailure(problem.kind, problem.message)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
 

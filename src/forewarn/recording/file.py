@@ -1,13 +1,12 @@
-"""The file that a recording is: a header, then a line of JSON for every change, every gap, and the end.
+"""The file of a recording: a header, then a line of JSON for every change, every gap, and the end.
 
     {"forewarn": "recording", "format": 1, "at": ..., "endpoint": ..., "api_version": ..., "vm": ...}
     {"at": ..., "seconds": 0.01, "api_version": "2020-07-01", "document": "..."}
     {"at": ..., "seconds": 61.5, "error": "timeout", "message": "..."}
     {"at": ..., "seconds": 93.0, "end": true}
 
-`at` is the wall clock, `seconds` the time that has really gone by since the header. A document is the text as it
-came. Without an `end` the recording was broken off. A line that cannot be read is damage: it is told, and skipped
-only when that is asked for.
+`at` is the wall clock, `seconds` the elapsed time since the header. A document is the text as received. Without an
+`end`, the recorder was killed. An unreadable line is damage: it is reported, and skipped only on request.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ FORMAT = 1
 _MOST_NAMED = 5
 _LONGEST = timedelta(days=3660)
 _LONGEST_SECONDS = _LONGEST.total_seconds()
-_YEARS = range(1970, 3000)  # what lies in these can be moved to any other of them
+_YEARS = range(1970, 3000)  # times within these can be moved to any other of them
 _LONGEST_LINE = 16 * 1024 * 1024
 
 Instant = Annotated[datetime, msgspec.Meta(tz=True)]
 
 
 class Header(msgspec.Struct, omit_defaults=True):
-    """What was recorded, by whom, and when that began."""
+    """What was recorded, by which version, and the start."""
 
     forewarn: Literal["recording"]
     format: int
@@ -48,11 +47,11 @@ class Header(msgspec.Struct, omit_defaults=True):
     version: str = ""
     endpoint: str = ""
     api_version: str = ""
-    vm: str = ""  # the name of the VM that asked, where the endpoint told it
+    vm: str = ""  # the name of the recording VM, if the endpoint has it
 
 
-class Line(msgspec.Struct, omit_defaults=True):
-    """One of: a document, an error, the end."""
+class RecordingLine(msgspec.Struct, omit_defaults=True):
+    """A document, an error, or the end."""
 
     at: Instant
     seconds: float
@@ -66,7 +65,7 @@ class Line(msgspec.Struct, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From here on the endpoint said this."""
+    """The endpoint changed its document."""
 
     seconds: float
     at: datetime
@@ -75,13 +74,13 @@ class Change:
 
     @property
     def document(self) -> Document:
-        """What it says."""
+        """The document."""
         return read_document(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """From here on there was no answer, or none that could be used."""
+    """The endpoint stopped giving usable answers."""
 
     seconds: float
     error: str
@@ -89,27 +88,27 @@ class Gap:
 
 @dataclass(slots=True)
 class Recording:
-    """A whole file."""
+    """The contents of a file."""
 
     header: Header
     changes: list[Change] = field(default_factory=list)
     gaps: list[Gap] = field(default_factory=list)
-    end: float | None = None  # in seconds; None: it was broken off
-    damage: list[str] = field(default_factory=list)  # FILE:LINE: what is wrong there
+    end: float | None = None  # in seconds; None: the recorder was killed
+    damage: list[str] = field(default_factory=list)  # FILE:LINE: problem
 
     @property
     def seconds(self) -> float:
-        """How long it is."""
+        """The length of the recording."""
         last = [each[-1].seconds for each in (self.changes, self.gaps) if each]
         return max([*last, self.end or 0.0])
 
 
 class BadRecording(ForewarnError):
-    """A file that cannot be played, or not as it is."""
+    """The file cannot be read, written or replayed."""
 
 
-class Tape:
-    """A file that is being recorded. Every line is on the disk when it is written."""
+class RecordingFile:
+    """A file to record into. `write` returns when the line is on the disk."""
 
     def __init__(self, path: Path, *, overwrite: bool = False) -> None:
         try:
@@ -123,13 +122,13 @@ class Tape:
                 f"{path} cannot be written: {problem.strerror}.", "Name another with --out."
             ) from None
 
-    def write(self, line: Header | Line) -> None:
-        """Add a line; `BadRecording`, if that cannot be."""
+    def write(self, line: Header | RecordingLine) -> None:
+        """Add a line, or raise `BadRecording`."""
         try:
             self._file.write(msgspec.json.encode(line) + b"\n")
             self._file.flush()
         except OSError as problem:
-            with suppress(OSError):  # what is left of the line
+            with suppress(OSError):  # the rest of the line
                 self._file.close()
             raise BadRecording(
                 f"{self._file.name} cannot be written any more: {problem.strerror}.",
@@ -139,7 +138,7 @@ class Tape:
             os.fsync(self._file.fileno())
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._file.close()
 
     def __enter__(self) -> Self:
@@ -150,7 +149,7 @@ class Tape:
 
 
 def read_recording(path: Path, *, skips_damage: bool = False) -> Recording:
-    """The recording in a file; `BadRecording` where a line is damaged, unless that is to be skipped."""
+    """Read a recording; raise `BadRecording` for a damaged line, unless damage is skipped."""
     try:
         content = path.read_bytes()
     except OSError as problem:
@@ -205,18 +204,18 @@ def _read_header(text: bytes, name: str) -> Header:
 
 
 def _header_from(recording: Recording) -> Header:
-    """What the first document tells, where the header is damaged."""
+    """A header from the first document, in place of a damaged one."""
     for first in recording.changes:
         return Header("recording", FORMAT, first.at, api_version=first.api_version)
     return recording.header
 
 
-def _read_line(text: bytes, after: float) -> Line:
-    """The line, or ValueError: what is wrong with it."""
+def _read_line(text: bytes, after: float) -> RecordingLine:
+    """Read a line, or raise ValueError."""
     if len(text) > _LONGEST_LINE:
         raise ValueError("the line is too long")
     try:
-        line = msgspec.json.decode(text, type=Line)
+        line = msgspec.json.decode(text, type=RecordingLine)
     except RecursionError as problem:
         raise ValueError("the line cannot be read: it is nested too deep") from problem
     except (msgspec.DecodeError, UnicodeDecodeError) as problem:
@@ -239,19 +238,19 @@ def _read_line(text: bytes, after: float) -> Line:
 
 
 def _check_version(name: str) -> None:
-    """ValueError: a version in which nobody can have asked; a line without one is told in that of its header."""
+    """Raise ValueError for an unknown api-version; a line without one has that of the header."""
     if name and name not in EVENTS_VERSIONS:
         raise ValueError(f"there is no api-version {name}")
 
 
 def _check_times(document: Document) -> None:
-    """ValueError: a NotBefore so far ahead that it cannot be moved."""
+    """Raise ValueError for a NotBefore too far ahead to be moved."""
     for event in document.events:
         if event.not_before is not None and event.not_before.year > _YEARS[-1]:
             raise ValueError(f"the NotBefore of its event {event.id} is of the year {event.not_before.year}")
 
 
-def _take(recording: Recording, line: Line) -> None:
+def _take(recording: Recording, line: RecordingLine) -> None:
     if line.document is not None:
         version = line.api_version or recording.header.api_version
         recording.changes.append(Change(line.seconds, line.at, version, line.document.encode()))
@@ -262,11 +261,11 @@ def _take(recording: Recording, line: Line) -> None:
 
 
 def stretches(recording: Recording) -> Iterator[tuple[Gap, float]]:
-    """Every gap, and how many seconds it lasted."""
+    """Every gap, and its length in seconds."""
     ends = sorted([*(each.seconds for each in recording.changes), recording.seconds])
     last = -1.0
     for gap in recording.gaps:
         until = next((each for each in ends if each >= gap.seconds), gap.seconds)
-        if until != last:  # errors that follow each other are one gap
+        if until != last:  # consecutive errors are one gap
             yield gap, until - gap.seconds
         last = until

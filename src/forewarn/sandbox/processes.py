@@ -1,4 +1,4 @@
-"""The processes below a process, and their end."""
+"""Find and end the descendants of a process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _GENTLE_ROUNDS = 40
 _ROUND_SECONDS = 0.05
 _MOST_ROUNDS = 400
 
-Wait = Callable[[float], None]  # so long, or until a child has ended; reaps it
+Wait = Callable[[float], None]  # wait that long or until a child ends, and reap it
 
 
 def below(top: int) -> dict[int, str]:
-    """What runs below a process: ids and names, those that have ended left out."""
+    """The running descendants of a process: ids and names."""
     parents: dict[int, tuple[int, str]] = {}
     for entry in os.scandir("/proc"):
         if entry.name.isdecimal() and (found := _look_at(int(entry.name))):
@@ -31,7 +31,7 @@ def below(top: int) -> dict[int, str]:
 
 
 def _look_at(process: int) -> tuple[int, str] | None:
-    """Its parent and its name; None for what is gone, or has ended and only waits to be asked how."""
+    """The parent and name of a process; None if it has ended."""
     try:
         text = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -42,7 +42,7 @@ def _look_at(process: int) -> tuple[int, str] | None:
 
 
 def network_of(process: int) -> int | None:
-    """Which network it is in."""
+    """The network namespace of a process."""
     try:
         return Path(f"/proc/{process}/ns/net").stat().st_ino
     except OSError:
@@ -50,7 +50,7 @@ def network_of(process: int) -> int | None:
 
 
 def end_all(find: Callable[[], dict[int, str]], wait: Wait, *, gently: bool) -> dict[int, str]:
-    """End what is found, and what it starts meanwhile; gives back what there was at first."""
+    """End the found processes and what they start meanwhile; return those found first."""
     first = find()
     if gently and first:
         _send(first, signal.SIGTERM, signal.SIGCONT)

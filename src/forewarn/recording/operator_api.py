@@ -1,4 +1,4 @@
-"""The operators' side of a replay: its clock, as a service has one, and how far it is."""
+"""The operator API of a replay: its clock and its progress."""
 
 from __future__ import annotations
 
@@ -31,34 +31,34 @@ if TYPE_CHECKING:
 
 
 class ReplayView(msgspec.Struct):
-    """How far a replay is, and who approved what."""
+    """The progress of a replay, and its approvals."""
 
-    change: int  # which document is shown, counted from 1
+    change: int  # the number of the current document, from 1
     changes: int
-    is_over: bool  # whether that is the last one
-    approvals: list[dict[str, str]]  # the last of them, if there were very many
+    is_over: bool  # whether it is the last one
+    approvals: list[dict[str, str]]  # the newest, at most 1000
 
 
 def make_app(replay: Replay) -> Starlette:
-    """The application; has to be made on the loop that will serve it."""
+    """Build the application; call it on the loop that serves it."""
     sign_in = SignIn("", SystemClock().now)
     app = Starlette(
         routes=[route(endpoint) for endpoint in _endpoints(replay)],
         middleware=[Middleware(Guard, sign_in, [], pacer_for_strangers())],
         exception_handlers={HTTPException: _refuse, 500: refuse_route},
     )
-    app.state.context = None  # the routes are written as a service's are; what is behind them is the replay
+    app.state.context = None  # the routes use the replay in its place
     return app
 
 
 async def _refuse(request: Request, problem: Exception) -> Response:
-    """Say that a replay has no fleet, to whoever asks for what a service would have."""
+    """Refuse routes that only a service has."""
     is_missing = isinstance(problem, HTTPException) and problem.status_code == 404  # noqa: PLR2004 - HTTP's own number
     if is_missing and request.url.path.startswith("/v1/"):
         return refuse(
             Code.NOT_FOUND,
-            f"This is a replay of a recording: it has a clock and documents, and no {request.url.path}.",
-            "See /openapi.json for what it has. forewarn clock moves it; forewarn serve starts a service.",
+            f"A replay of a recording has no {request.url.path}.",
+            "See /openapi.json for its routes. Move its clock with forewarn clock.",
         )
     return await refuse_route(request, problem)
 
@@ -94,11 +94,11 @@ def _endpoints(replay: Replay) -> list[Endpoint]:
         return openapi(endpoints)
 
     endpoints = [
-        Endpoint("GET", "/v1/clock", show_clock, "What time it is in the replay", ClockView),
+        Endpoint("GET", "/v1/clock", show_clock, "Show the clock of the replay", ClockView),
         Endpoint("POST", "/v1/clock", move_clock, "Move the clock of the replay", ClockView, body=ClockBody),
-        Endpoint("GET", "/v1/replay", show_replay, "How far the replay is", ReplayView),
-        Endpoint("GET", "/healthz", healthz, "Whether the replay lives", Health, is_public=True),
-        Endpoint("GET", "/readyz", readyz, "Whether the replay may be used", Health, is_public=True),
+        Endpoint("GET", "/v1/replay", show_replay, "Show the progress of the replay", ReplayView),
+        Endpoint("GET", "/healthz", healthz, "Whether the replay is alive", Health, is_public=True),
+        Endpoint("GET", "/readyz", readyz, "Whether the replay is ready", Health, is_public=True),
         Endpoint("GET", "/openapi.json", show_openapi, "The description of this interface", dict),
     ]
     return endpoints
