@@ -84,11 +84,11 @@ def test_instances_read_the_model_of_their_scale_set():
 
 
 def test_instances_are_where_their_scale_set_is():
-    with running({"hosts": [{"name": "host"}]}) as service:
+    fleet = {"scale_sets": [{"name": "pool", "capacity": 1, "addresses": ["127.1.0.1"]}]}
+    path = scale_set("pool", "default")
+    with running(fleet) as service:
         arm = Arm(service)
-        body = {"location": "westeurope", "sku": {"name": "Standard_A2", "capacity": 1}}
-        arm.put(scale_set("pool"), body)
-        name = service.operator("GET", "/v1/vms").json["vms"][0]["name"]
+        arm.put(path, {"location": "westeurope", "sku": {"name": "Standard_A2", "capacity": 1}})
 
-        assert compute(service, name)["location"] == "westeurope"
-        assert arm.get(f"{scale_set('pool')}/virtualMachines/0")["location"] == "westeurope"
+        assert compute(service, "pool_0")["location"] == "westeurope"
+        assert arm.get(f"{path}/virtualMachines/0")["location"] == "westeurope"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from forewarn.core.decide import (
+    AttemptReport,
     Begin,
     Conclude,
     Finish,
     Intent,
     LetGo,
-    Report,
     Start,
     decide,
     operation_of,
@@ -48,7 +48,7 @@ PAIR = (vm("web-0", "h1", "web"), vm("web-1", "h1", "web"))  # one update domain
 LOST = (failed("h1"), failed("h2"), SOLO, TWIN)  # nowhere to bring a VM back
 
 
-def decided(found: World, *reports: Report) -> list[Intent]:
+def decided(found: World, *reports: AttemptReport) -> list[Intent]:
     return decide(found, list(found.operations), NOON, {(each.operation, each.vm): each for each in reports})
 
 
@@ -292,7 +292,7 @@ RESTORE = fail("h1", "solo", "twin")
         ),
     ],
 )
-def test_what_has_started_goes_on(found: World, reports: list[Report], intents: list[Intent]):
+def test_what_has_started_goes_on(found: World, reports: list[AttemptReport], intents: list[Intent]):
     assert decided(found, *reports) == intents
 
 

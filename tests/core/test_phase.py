@@ -17,7 +17,7 @@ STEPS = list(product([None, *Phase], Step))
     ("phase", "step", "then"),
     [
         row("an announcement schedules", None, Step.ANNOUNCE, Phase.SCHEDULED),
-        row("a strike is born started", None, Step.STRIKE, Phase.STARTED),
+        row("what needs no notice is born started", None, Step.BORN_STARTED, Phase.STARTED),
         row("what is scheduled may start", Phase.SCHEDULED, Step.START, Phase.STARTED),
         row("what is scheduled may be cancelled", Phase.SCHEDULED, Step.CANCEL, Phase.CANCELLED),
         row("what has started may complete", Phase.STARTED, Step.COMPLETE, Phase.COMPLETED),

@@ -47,7 +47,7 @@ ILL = "503"
 
 
 def saying(verdict: str | None) -> dict[str, Callable[[str, datetime], str | None]]:
-    return {"verdict": lambda _set, _since: verdict}
+    return {"answers": lambda _set, _since: verdict}
 
 
 def gate(*parts: Part, past: Turn = PAST, **more: Any) -> World:

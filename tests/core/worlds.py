@@ -13,21 +13,21 @@ from typing import Any
 
 import pytest
 
-from forewarn.core.decide import Report
+from forewarn.core.decide import AttemptReport
 from forewarn.core.draft import Draft
 from forewarn.core.event import Approval, Event
 from forewarn.core.fleet import AvailabilitySet, CloudService, Host, Vm
-from forewarn.core.notice import Rules
+from forewarn.core.notice import Limits
 from forewarn.core.operation import Attempt, Operation, Outcome
 from forewarn.core.phase import Phase
 from forewarn.core.rollout import Rollout, Turn, TurnState, Work
-from forewarn.core.rollout_course import Outlook, Verdict, look, move_on, no_checks, waiting_for
+from forewarn.core.rollout_course import Answers, Outlook, look, move_on, no_answers, waiting_for
 from forewarn.core.scope import Scope, ScopeKind
 from forewarn.core.terms import Action, Cause, Condition, Kind, Source, VmState
 from forewarn.core.world import World
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)  # a Monday
-LIMITS = Rules()
+LIMITS = Limits()
 ROLLOUT = "rollout"
 WORK = Work(Kind.FREEZE, max_parallel=2)
 
@@ -185,8 +185,8 @@ def _attempted(job: Job, vms: tuple[str, ...], outcome: Outcome | None) -> Job:
     return replace(begun_on, attempts={**job.attempts, **dict.fromkeys(vms, outcome)})
 
 
-def report(operation: str, vm: str, outcome: Outcome = Outcome.DONE) -> Report:
-    return Report(operation, vm, outcome)
+def report(operation: str, vm: str, outcome: Outcome = Outcome.DONE) -> AttemptReport:
+    return AttemptReport(operation, vm, outcome)
 
 
 # Rollouts.
@@ -340,14 +340,14 @@ def without(found: World, event: str) -> World:
 # What the core says of it.
 
 
-def look_at(found: World, verdict: Verdict = no_checks, now: datetime = NOON) -> Outlook:
+def look_at(found: World, answers: Answers = no_answers, now: datetime = NOON) -> Outlook:
     """What a look at the rollout finds."""
-    return look(found, found.rollouts[ROLLOUT], now, verdict)
+    return look(found, found.rollouts[ROLLOUT], now, answers)
 
 
-def waits_of(found: World, verdict: Verdict = no_checks) -> list[str]:
+def waits_of(found: World, answers: Answers = no_answers) -> list[str]:
     """What operators read of what the rollout waits for."""
-    return waiting_for(found, found.rollouts[ROLLOUT], NOON, verdict)
+    return waiting_for(found, found.rollouts[ROLLOUT], NOON, answers)
 
 
 def draft_of(found: World) -> Draft:

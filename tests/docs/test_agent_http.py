@@ -22,7 +22,7 @@ def test_every_metric_is_on_the_page_and_no_other():
     runs = {("drain", Direction.DO): Run(Outcome.DONE, 1, NOW, NOW)}
     case = a_case(runs=runs, prepared_at=NOW, consent=Consent.GIVEN, consent_at=NOW)
     metrics.observe_phases(case, profile)
-    moment = Snapshot((case,), {"drain": profile}, NOW, 1, 1.0, is_blind=False)
+    moment = Snapshot((case,), NOW, 1, 1.0, is_blind=False)
 
     shown = set(re.findall(r"^# TYPE (\S+)", write_page(metrics, moment), re.MULTILINE))
 
