@@ -13,6 +13,7 @@ from unittest.mock import patch
 from forewarn.control.health import HealthChecks
 from forewarn.core import rollout_course
 from forewarn.core.rollout import RolloutState
+from tests.control.bench import Answering
 from tests.rollouts.bench import RolloutBench, grid, minutes
 from tests.rollouts.shop import Shop
 from tests.running import RunningService, running, wait_until
@@ -72,7 +73,7 @@ def test_a_paused_rollout_goes_on_once_its_set_is_well_and_somebody_resumes_it(s
 def unhealthy() -> tuple[RolloutBench, str]:
     """A rollout that is paused as its first wave is not well, at 12:25:14."""
     bench = RolloutBench(checked("http://web.example/"))
-    bench.verdict = lambda *_: ILL
+    bench.health = Answering(lambda *_: ILL)
     rollout = bench.roll()
     bench.advance(minutes=25, seconds=14)
     assert bench.rollout(rollout).state is RolloutState.PAUSED

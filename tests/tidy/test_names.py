@@ -10,7 +10,6 @@ from tests.tidy.rules import SOURCE
 
 _AGENT = "src/forewarn/agent/"  # it stands apart, and imports nothing of ours
 _TESTERS = "what a test author calls it; the plain name is the interface of forewarn.testing"
-_BESIDE = "a value of that package alone, which the other never meets"
 
 MAY_EXIST_TWICE = {
     "Clock": _TESTERS,
@@ -19,10 +18,7 @@ MAY_EXIST_TWICE = {
     "Service": _TESTERS,
     "Vm": _TESTERS,
     "Approval": "the JSON member of ARM's body is called so; a replay notes what its guests send",
-    "Outcome": _BESIDE,
     "Refused": "what a refusal is raised as, on both sides of the wire",
-    "Source": _BESIDE,
-    "Step": _BESIDE,
 }
 
 

@@ -43,6 +43,7 @@ class SqliteFile:
         resolved = os.path.realpath(path)  # SQLite names log and index after this
         self._log_path, self._index_path = f"{resolved}-wal", f"{resolved}-shm"
         self._lock: int | None = None
+        self._size = 0  # when it was last verified
         self._database: Identity | None = None
         self._log: int | None = None
         self._log_identity: Identity | None = None
@@ -192,15 +193,18 @@ class SqliteFile:
                 Path(path).chmod(0o600)
 
     def verify_size(self) -> None:
-        """Raise when the database file has fewer pages than it says; SQLite notices only when it reads them."""
+        """Raise when the database file has become shorter than its header says.
+
+        SQLite notices only when it reads a missing page. A failed checkpoint leaves a short file too, but it has not
+        shrunk: its pages are in the log.
+        """
         if self._lock is None:
             return
         for _ in range(_MOST_READS):  # another process may be copying the log into it
             header, size = os.pread(self._lock, _HEADER.size, 0), os.fstat(self._lock).st_size
-            if len(header) < _HEADER.size:
-                return  # nothing was written to it yet
-            raw_page, pages = _HEADER.unpack(header)
-            if size >= pages * (raw_page if raw_page > 1 else _LARGEST_PAGE):
+            raw_page, pages = _HEADER.unpack(header) if len(header) == _HEADER.size else (0, 0)
+            if size >= self._size or size >= pages * (raw_page if raw_page > 1 else _LARGEST_PAGE):
+                self._size = size
                 return
         raise self._lost("was truncated", "Put its content back")
 
