@@ -195,8 +195,8 @@ class SqliteFile:
     def verify_size(self) -> None:
         """Raise when the database file has become shorter than its header says.
 
-        SQLite notices only when it reads a missing page. A failed checkpoint leaves a short file too, but it has not
-        shrunk: its pages are in the log.
+        SQLite notices only when it reads a missing page. A failed checkpoint leaves a short file too, but it has
+        not shrunk: its pages are in the log.
         """
         if self._lock is None:
             return
