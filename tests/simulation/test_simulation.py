@@ -13,7 +13,8 @@ from tests.simulation.laws import LAWS
 from tests.simulation.many import run_seed, run_seeds
 from tests.simulation.planted import PLANTED
 
-RICH_SEEDS = (43, 57, 85, 88, 93, 110, 162)  # between them every hard thing happened when they were chosen
+# When they were chosen, every hard thing happened in two of them at least. Choose anew when make test gets slow.
+RICH_SEEDS = (29, 35, 43, 51, 57, 88, 148, 154, 168, 172, 178, 196)
 FEW, MANY = 25, 200
 PLANTED_SEEDS = range(50)
 SHOWS_AT = {  # where none of the first seeds shows a bug, one that does is tried before them
