@@ -343,8 +343,13 @@ async def _on_own_thread(act: Callable[[], R]) -> R:
         except BaseException as problem:  # noqa: BLE001 - it belongs to whoever waits
             done.set_exception(problem)
 
-    threading.Thread(target=run, name="stopping", daemon=True).start()
-    return await asyncio.wrap_future(done)
+    thread = threading.Thread(target=run, name="stopping", daemon=True)
+    thread.start()
+    try:
+        return await asyncio.wrap_future(done)
+    finally:
+        if done.done():  # so the thread is at its end, and is gone when the service is
+            thread.join()
 
 
 async def _see_through(act: Coroutine[Any, Any, None]) -> None:
