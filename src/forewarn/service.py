@@ -348,7 +348,7 @@ async def _on_own_thread(act: Callable[[], R]) -> R:
     try:
         return await asyncio.wrap_future(done)
     finally:
-        if done.done():  # so the thread is at its end, and is gone when the service is
+        if done.done():  # the thread is about to end; do not leave it behind
             thread.join()
 
 

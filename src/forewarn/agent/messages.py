@@ -85,9 +85,9 @@ class Inbox:
 
 
 def without_repeated(messages: Sequence[Message]) -> Iterator[Message]:
-    """The messages, of sightings that say the same one after the other only the first and the last.
+    """Drop sightings that repeat each other, except the first and the last of each run.
 
-    With thousands of events an answer takes longer to note than the endpoint takes to give the next one.
+    With thousands of events, noting a response takes longer than the endpoint takes to send the next one.
     """
     for message, following in zip_longest(messages, messages[1:]):
         if not _is_repeated(message, following):

@@ -99,7 +99,7 @@ class PostgresqlServer:
         )
 
     def verify_room(self, connection: sa.Connection) -> None:
-        """Let a table grow by a page, which fails when the server's disk is full."""
+        """Extend a table by one page; this fails when the server's disk is full."""
         if self._probes is None:
             connection.exec_driver_sql(_PROBE_TABLE)
         if self._probes is None or self._probes >= _MOST_PROBE_ROWS:
